@@ -7,6 +7,7 @@ no speed, no flags, one line for each step of the formula.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -101,7 +102,9 @@ def scaled_dot_product(
     >>> one_key.weights.tolist(), one_key.out.tolist()
     ([[1.0]], [[3.0, 4.0, 5.0]])
     """
-    sizes = check_shapes({"q": (q, "n_q d_k"), "k": (k, "n_k d_k"), "v": (v, "n_k d_v")})
+    sizes = check_shapes(
+        {"q": (q, "n_q d_k"), "k": (k, "n_k d_k"), "v": (v, "n_k d_v")}
+    )
     q, k, v = (_floating(np.asarray(array)) for array in (q, k, v))
     if scale is None:
         scale = 1.0 if sizes["d_k"] == 0 else sizes["d_k"] ** -0.5
@@ -114,10 +117,10 @@ def scaled_dot_product(
     return Attention(raw_scores, scores, weights, weights @ v)
 
 
-def _floating(array: npt.NDArray[np.generic]) -> Array:
+def _floating(array: npt.NDArray[Any]) -> Array:
     """Whole numbers and truth values become float64; floats keep their type."""
     if array.dtype.kind == "f":
-        return array  # type: ignore[return-value]
+        return array
     return array.astype(np.float64)
 
 

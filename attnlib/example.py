@@ -1,4 +1,4 @@
-"""The example of the course: 猫 追逐 老鼠, cat chases mouse, worked by hand in lesson 01.
+"""The example of the course: 猫 追逐 老鼠, cat chases mouse, by hand in lesson 01.
 
 The four numbers of a token were chosen by us, to be read by a person: how much it is
 an animal, an action, a hunter, something hunted. In a trained model nobody chooses

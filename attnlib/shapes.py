@@ -8,7 +8,9 @@ and raises when one name would need two sizes.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -55,35 +57,36 @@ def check_shapes(
 shape (5, 4); q and k must agree in d_k.
     """
     sizes: dict[str, int] = dict(known)
-    seen: dict[str, str] = {name: "" for name in known}
+    seen: dict[str, str] = dict.fromkeys(known, "")
     for name, (value, axes) in arrays.items():
         shape = numbers(name, value).shape
         names = axes.split()
         if len(shape) < len(names):
             wanted = ", ".join(names)
             raise ShapeError(
-                f"{name} needs the axes ({wanted}) at its end, but its shape is {shape}."
+                f"{name} needs the axes ({wanted}) at its end, but its shape is "
+                f"{shape}."
             )
-        for axis, size in zip(names, shape[len(shape) - len(names) :], strict=True):
+        for axis, found in zip(names, shape[len(shape) - len(names) :], strict=True):
             if axis not in sizes:
-                sizes[axis], seen[axis] = size, name
-            elif sizes[axis] != size:
+                sizes[axis], seen[axis] = found, name
+            elif sizes[axis] != found:
                 first = seen[axis]
                 if not first:
                     raise ShapeError(
                         f"{axis} is {sizes[axis]}, but {name} with shape {shape} "
-                        f"has {size} there."
+                        f"has {found} there."
                     )
-                other = np.shape(arrays[first][0])  # type: ignore[arg-type]
+                other = numbers(first, arrays[first][0]).shape
                 raise ShapeError(
                     f"{axis} is {sizes[axis]} in {first} with shape {other} but "
-                    f"{size} in {name} with shape {shape}; {first} and {name} must "
+                    f"{found} in {name} with shape {shape}; {first} and {name} must "
                     f"agree in {axis}."
                 )
     return sizes
 
 
-def numbers(name: str, value: object) -> npt.NDArray[np.generic]:
+def numbers(name: str, value: object) -> npt.NDArray[Any]:
     """Return `value` as an array, or say in one sentence why it is none.
 
     Args:
@@ -117,3 +120,42 @@ def numbers(name: str, value: object) -> npt.NDArray[np.generic]:
             + (f" of dtype {array.dtype}." if isinstance(value, np.ndarray) else ".")
         )
     return array
+
+
+def size(name: str, value: object, least: int = 0) -> int:
+    """Return `value` as an int, or say in one sentence why it is no size.
+
+    Args:
+        name: what to call the size in the error, such as `n_heads`.
+        value: a whole number; NumPy's are welcome, floats and truth values are not.
+        least: the smallest size that makes sense.
+
+    Returns:
+        The size.
+
+    Raises:
+        TypeError: the value is not a whole number.
+        ShapeError: it is smaller than `least`.
+
+    Cost: none worth counting.
+    Source: the names of the course.
+    Lesson: 03.
+
+    >>> size("n_q", 3)
+    3
+    >>> size("n_q", -1)
+    Traceback (most recent call last):
+        ...
+    attnlib.shapes.ShapeError: n_q must be at least 0, but it is -1.
+    """
+    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} must be a whole number, but it is {value!r}.")
+    try:
+        number = operator.index(value)
+    except TypeError:  # an array of several numbers has __index__, and refuses
+        raise TypeError(
+            f"{name} must be a whole number, but it is {value!r}."
+        ) from None
+    if number < least:
+        raise ShapeError(f"{name} must be at least {least}, but it is {number}.")
+    return number

@@ -112,12 +112,13 @@ def numbers(name: str, value: object) -> npt.NDArray[Any]:
         array = np.asarray(value)
     except Exception as error:  # a ragged list, or an object that refuses
         raise TypeError(
-            f"{name} must be an array of numbers, but NumPy cannot read it: {error}."
+            f"{name} must be an array of numbers, but NumPy cannot read it: "
+            f"{str(error).rstrip('.')}."
         ) from None
     if array.dtype.kind not in "biuf":
         raise TypeError(
             f"{name} must be an array of numbers, but it is a {type(value).__name__}"
-            + (f" of dtype {array.dtype}." if isinstance(value, np.ndarray) else ".")
+            + (f" of dtype {array.dtype}." if not isinstance(value, str) else ".")
         )
     return array
 

@@ -16,8 +16,8 @@ from typing import Any
 # seconds at every start. Only the format "iri" needs it; notebooks have none.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
-import jupytext
-import nbformat
+import jupytext  # noqa: E402
+import nbformat  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"

@@ -1,0 +1,21 @@
+"""Small tables that answer to the hand, as self-contained HTML.
+
+`explore` puts a slider over states computed beforehand, `follow` follows an element
+from table to table, `lights` shows what is well and what is missing. The parts are
+`matrix`, `bars`, `histogram` and `note`.
+"""
+
+from attnlib.explorers.explorer import Explorer, explore, follow
+from attnlib.explorers.lights import lights
+from attnlib.explorers.panels import bars, histogram, matrix, note
+
+__all__ = [
+    "Explorer",
+    "bars",
+    "explore",
+    "follow",
+    "histogram",
+    "lights",
+    "matrix",
+    "note",
+]

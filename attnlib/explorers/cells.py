@@ -1,0 +1,75 @@
+"""One cell of a table: its text, and how strongly it is coloured.
+
+`paint.js` does the same in the browser, and a browser test compares the two. The
+colours themselves stand in `style.css`, once for a light page and once for a dark
+one: a cell only says how far it is from zero, as the CSS variable `--a`.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Literal
+
+from attnlib.explorers.numbers import Number
+
+Colour = Literal["weights", "signed", "mask", "groups", "none"]
+
+WORDS = {"nan": "NaN", "inf": "∞", "-inf": "-∞"}
+# Where a page drops our style sheet (GitHub, a notebook that is not trusted), half
+# transparent colours remain: the text stays readable on white and on black.
+PLAIN_BLUE, PLAIN_ORANGE = "86,140,220", "213,120,40"
+
+
+def text(value: Number, digits: int) -> str:
+    """A number as the reader sees it.
+
+    >>> text(0.5, 2), text("-inf", 2)
+    ('0.50', '-∞')
+    """
+    if isinstance(value, str):
+        return WORDS[value]
+    shown = f"{value:.{digits}f}"
+    return shown.removeprefix("-") if float(shown) == 0 else shown
+
+
+def strength(value: Number, maximum: float) -> float:
+    """How strongly a cell is coloured, from 0 to 1.
+
+    >>> strength(-0.5, 2.0)
+    0.25
+    """
+    if isinstance(value, str) or maximum <= 0:
+        return 0.0
+    return round(min(1.0, abs(value) / maximum), 3)
+
+
+def td(
+    value: Number,
+    digits: int,
+    colour: Colour,
+    maximum: float,
+    *,
+    marked: bool = False,
+    group: int | None = None,
+) -> str:
+    """One cell as HTML."""
+    shown, a, kind = text(value, digits), strength(value, maximum), "p"
+    if colour == "mask":
+        shown, kind = ("✓", "p") if value else ("×", "o")
+        a = 0.5 if value else 0.0
+    elif isinstance(value, str):
+        kind = "o"
+    elif colour == "signed" and value < 0:
+        kind = "n"
+    elif colour == "none":
+        a = 0.0
+    names = [kind]
+    style = f"--a:{a:g}"
+    if colour == "groups" and group is not None:
+        names = [f"g{group}"]
+    elif a:
+        rgb = PLAIN_ORANGE if kind == "n" else PLAIN_BLUE
+        style += f";background-color:rgba({rgb},{0.55 * a:.2f})"
+    if marked:
+        names.append("k")
+    return f'<td class="{" ".join(names)}" style="{style}">{escape(shown)}</td>'

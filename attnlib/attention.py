@@ -58,7 +58,8 @@ def softmax(x: npt.ArrayLike, axis: int = -1) -> Array:
     largest = x.max(axis=axis, keepdims=True, initial=-np.inf)
     # -inf - -inf is NaN. Where everything is -inf, subtract 0 and let exp give 0.
     largest = np.where(np.isneginf(largest), 0, largest)
-    e = np.exp(x - largest)
+    with np.errstate(over="ignore"):  # too far below becomes -inf, and exp(-inf) is 0
+        e = np.exp(x - largest)
     # float16 ends at 65504 and counts ones only to 2048: too little for a sum of many.
     wide = np.float32 if x.dtype == np.float16 else x.dtype
     total = e.sum(axis=axis, keepdims=True, dtype=wide)

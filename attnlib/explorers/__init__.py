@@ -7,7 +7,7 @@ from table to table, `lights` shows what is well and what is missing. The parts 
 
 from attnlib.explorers.explorer import Explorer, explore, follow
 from attnlib.explorers.lights import lights
-from attnlib.explorers.panels import bars, histogram, matrix, note
+from attnlib.explorers.parts import bars, histogram, matrix, note
 
 __all__ = [
     "Explorer",

@@ -186,7 +186,7 @@ def _page(
     packed = compact(data)
     name = "x" + sha256((title + body + packed).encode()).hexdigest()[:10]
     html = (
-        f'<div class="attn" data-attn="{name}" role="group" '
+        f'<div class="attn attnlib-explorer" data-attn="{name}" role="group" '
         f'aria-label="{escape(title)}"><style>{asset("style.css")}</style>'
         f'<p class="attn-title">{escape(title)}</p>{body}'
         f'<script type="application/json">{packed}</script>'

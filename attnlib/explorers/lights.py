@@ -52,7 +52,7 @@ def lights(
         rest = f"to do: {', '.join(todo)}." if todo else "nothing to do."
         sentence = f"{done} of {count} things are in order; {rest}"
     html = (
-        f'<div class="attn"><style>{asset("style.css")}</style>'
+        f'<div class="attn attnlib-explorer"><style>{asset("style.css")}</style>'
         f'<table class="attn-l"><caption>{escape(title)}</caption><thead><tr>'
         '<th scope="col">what</th><th scope="col">state</th>'
         '<th scope="col">what to do</th></tr></thead>'

@@ -56,7 +56,7 @@ function paintHistogram(figure, panel) {
     const height = 100 * share(value, Number(figure.dataset.maximum));
     bins.children[at].style.height = `${height.toFixed(1)}%`;
   });
-  const ends = figure.querySelector(".attn-ends").children;
+  const ends = figure.querySelectorAll(".attn-ends span");
   panel.x.forEach((text, at) => (ends[at].textContent = text));
   const [low, high] = panel.x;
   const counts = panel.v.join(" ");

@@ -19,7 +19,8 @@ import traitlets
 from attnlib.explorers.cells import Colour
 from attnlib.explorers.explorer import asset
 from attnlib.explorers.numbers import one_line, table
-from attnlib.explorers.panels import Matrix, matrix
+from attnlib.explorers.panels import Matrix
+from attnlib.explorers.parts import matrix
 from attnlib.shapes import ShapeError
 from attnlib.widgets.assets import BENCH_CSS, BENCH_JS
 
@@ -123,7 +124,8 @@ class Workbench:
         before = "".join(panel.html() for panel in self._inputs.values())
         after = "".join(panel.html() for panel in self._outputs.values())
         return (
-            f'<div class="attn" role="group" aria-label="{escape(self.title)}">'
+            '<div class="attn attnlib-workbench" role="group" '
+            f'aria-label="{escape(self.title)}">'
             f"<style>{asset('style.css')}{BENCH_CSS}</style>"
             f'<p class="attn-title">{escape(self.title)}</p>'
             f'<div class="attn-panels attn-in">{before}</div>'

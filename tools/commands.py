@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from itertools import zip_longest
 from pathlib import Path
 
 from tools.environment import (
@@ -55,7 +56,7 @@ def trust() -> None:
 def look_at_port(arguments: list[str]) -> None:
     """Say beforehand that a port is taken, or raise if it cannot be had."""
     port = "8888"
-    for option, following in zip(arguments, [*arguments[1:], ""], strict=True):
+    for option, following in zip_longest(arguments, arguments[1:], fillvalue=""):
         name, equals, value = option.partition("=")
         if name in ("--port", "--ServerApp.port"):
             port = value if equals else following

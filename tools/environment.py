@@ -6,6 +6,7 @@ Standard library alone: course.py runs this on a fresh machine, before any insta
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,7 @@ TORCH_CPU = "https://download.pytorch.org/whl/cpu"  # the index of the CPU build
 ROOM = {"notebooks": 2.5, "dev": 3.0}  # GB that a fresh .venv and its downloads take
 CONDA = "use conda instead: `conda env create -f environment.yml` (see README.md)"
 LEAKS = {"PYTHONPATH", "PYTHONHOME", "PIP_USER", "PIP_TARGET", "PIP_PREFIX"}
-SHOWN = ("Downloading", "Installing", "Building")  # what pip says that we pass on
+DOWNLOADING = re.compile(r"Downloading (?:\S*/)?([^-\s]+-[^-\s]+)-\S*whl (\(.*\))")
 OFFLINE = (  # what pip says when an index does not answer
     "Failed to establish a new connection",
     "NewConnectionError",
@@ -164,8 +165,11 @@ def pip(what: str, extra: str, *arguments: str) -> None:
         assert child.stdout
         for line in child.stdout:
             lines.append(line)
-            if line.lstrip().startswith(SHOWN):
-                print("   ", line.strip()[:84], flush=True)
+            if found := DOWNLOADING.search(line):
+                name, size = found.groups()
+                print("   ", name.replace("%2B", "+"), size, flush=True)
+            elif line.startswith("Installing collected packages"):
+                print("    unpacking", line.count(",") + 1, "packages", flush=True)
     if child.returncode:
         raise pip_error(what, extra, "".join(lines))
 

@@ -32,6 +32,15 @@ SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
 # Grey that reads on white and on black: the page behind a chart may be either.
 INK, LINE = "#767676", "rgba(128,128,128,0.3)"
 
+# A legend under the chart; plotly makes room for as many lines as it takes.
+BELOW = {
+    "orientation": "h",
+    "yref": "container",
+    "y": 0.01,
+    "yanchor": "bottom",
+    "x": 0,
+}
+
 # Cividis: rises evenly in lightness, the same for colour-blind readers.
 SEQUENTIAL = (
     (0.0, "#00204d"),
@@ -67,7 +76,7 @@ class Figure:
         chart = {
             "data": list(self.traces),
             "layout": self.layout,
-            "config": {"responsive": True, "displaylogo": False},
+            "config": {"responsive": True, "displayModeBar": False},
         }
         size = len(json.dumps(chart))
         if size > MAX_BYTES:
@@ -110,7 +119,7 @@ def layout(
         "plot_bgcolor": "rgba(0,0,0,0)",
         "colorway": list(COLOURS),
         "height": height,
-        "margin": {"l": 60, "r": 20, "t": 50, "b": 50},
+        "margin": {"l": 60, "r": 20, "t": 50, "b": 80 if "legend" in more else 50},
         "xaxis": axis | {"title": {"text": x}} | dict(x_axis or {}),
         "yaxis": axis | {"title": {"text": y}} | dict(y_axis or {}),
         **more,

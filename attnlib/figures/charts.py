@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from attnlib.explorers.numbers import one_line
 from attnlib.figures.chart import (
+    BELOW,
     COLOURS,
     DASHES,
     LINE,
@@ -25,6 +26,8 @@ from attnlib.figures.chart import (
     plain,
     span,
 )
+
+MAX_TICKS = 12
 
 
 def curves(
@@ -63,6 +66,7 @@ def curves(
             traces.append(
                 {
                     "type": "scatter",
+                    "mode": "lines",
                     "x": steps + steps[::-1],
                     "y": high + low[::-1],
                     "fill": "toself",
@@ -97,7 +101,7 @@ def curves(
             x_axis=_axis("x", [steps], log_x),
             y_axis=_axis("y", [t["y"] for t in traces], log_y),
             showlegend=len(lines) > 1,
-            legend={"orientation": "h", "y": -0.28, "x": 0},
+            legend=BELOW,
         ),
     )
 
@@ -154,7 +158,7 @@ def bars(
             x_axis={"type": "category", "showgrid": False},
             y_axis={"range": [low, high], "zeroline": True, "zerolinecolor": LINE},
             showlegend=len(groups) > 1,
-            legend={"orientation": "h", "y": -0.2, "x": 0},
+            legend=BELOW,
             bargap=0.25,
         ),
     )
@@ -166,4 +170,7 @@ def _axis(name: str, arrays: Sequence[list[Any]], log: bool) -> dict[str, Any]:
         return {"range": span(values)}
     if not values or min(values) <= 0:
         raise ValueError(f"log_{name} needs values above 0, but found {min(values)}.")
-    return {"type": "log", "range": span(np.log10(values).tolist())}
+    axis = {"type": "log", "range": span(np.log10(values).tolist())}
+    if name == "x" and len(values) <= MAX_TICKS:  # 1, 2, 4, 8 rather than 1, 10
+        axis |= {"tickvals": values, "ticktext": [f"{value:g}" for value in values]}
+    return axis

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from attnlib.explorers.numbers import labels, one_line, table
 from attnlib.figures.chart import (
+    BELOW,
     COLOURS,
     DASHES,
     SEQUENTIAL,
@@ -72,12 +73,13 @@ def heat(
             "query", y_title
         ).replace("key", x_title),
     }
+    traces = [trace]
     if max(n_rows, n_columns) <= MAX_TEXT:
-        trace |= {"texttemplate": f"%{{z:.{digits}f}}", "textfont": {"size": 12}}
+        traces += _texts(trace, digits)
     axis = {"type": "category", "showgrid": False}
     return Figure(
         sentence,
-        (trace,),
+        tuple(traces),
         layout(
             title,
             x=x_title,
@@ -85,6 +87,7 @@ def heat(
             x_axis=axis,
             y_axis=axis | {"autorange": "reversed"},
             height=int(min(560, max(260, 130 + 34 * n_rows))),
+            showlegend=False,
         ),
     )
 
@@ -142,9 +145,55 @@ def histograms(
             x_axis={"range": [ends[0], ends[-1]]},
             y_axis={"range": [0.0, top]},
             showlegend=len(counts) > 1,
-            legend={"orientation": "h", "y": -0.28, "x": 0},
+            legend=BELOW,
         ),
     )
+
+
+def _texts(trace: dict[str, Any], digits: int) -> list[dict[str, Any]]:
+    """The numbers of the cells: black on light cells, white on dark ones.
+
+    plotly's own cell text is grey on the middle colours, too faint to read.
+    """
+    low, high = trace["zmin"], trace["zmax"]
+    found: dict[str, list[tuple[str, str, str]]] = {"#000000": [], "#ffffff": []}
+    for row, values in zip(trace["y"], trace["z"], strict=True):
+        for column, value in zip(trace["x"], values, strict=True):
+            if value is None:
+                continue
+            at = (value - low) / (high - low) if high > low else 0.0
+            # Black and white are equally far from a luminance of 0.179.
+            ink = (
+                "#000000" if _luminance(trace["colorscale"], at) > 0.179 else "#ffffff"
+            )
+            found[ink].append((column, row, f"{value:.{digits}f}"))
+    return [
+        {
+            "type": "scatter",
+            "mode": "text",
+            "x": [column for column, _, _ in cells],
+            "y": [row for _, row, _ in cells],
+            "text": [text for _, _, text in cells],
+            "textfont": {"color": ink, "size": 12},
+            "hoverinfo": "skip",
+        }
+        for ink, cells in found.items()
+        if cells
+    ]
+
+
+def _luminance(scale: Sequence[Sequence[Any]], at: float) -> float:
+    """How bright (WCAG) a colour scale is at a place from 0 to 1."""
+    places = [stop[0] for stop in scale]
+    linear = []
+    for start in (1, 3, 5):
+        parts = [int(stop[1][start : start + 2], 16) / 255 for stop in scale]
+        part = float(np.interp(at, places, parts))
+        linear.append(
+            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        )
+    red, green, blue = linear
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def _or_none(value: float, digits: int) -> float | None:

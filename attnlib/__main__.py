@@ -1,0 +1,67 @@
+"""The command line: `attnlib doctor`, or `python -m attnlib doctor`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from attnlib import __version__, doctor
+
+SIGNS = {"ok": "ok      ", "old": "too old ", "missing": "missing "}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status.
+
+    Args:
+        arguments: what stands after `attnlib`; the command line's own if left out.
+
+    Returns:
+        0 if all is well, 1 if something is left to do. Wrong usage exits with 2.
+    """
+    parser = argparse.ArgumentParser(
+        prog="attnlib", description="Attention by Hand: the library of the course."
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(dest="command", metavar="command")
+    look = commands.add_parser(
+        "doctor",
+        help="see what is installed, what is missing, and what to do about it",
+        description="See what is installed, what is missing, and what to do about it. "
+        "The exit status is 0 if nothing is left to do, else 1.",
+    )
+    look.add_argument(
+        "--tests", action="store_true", help="also what only the tests need"
+    )
+    look.add_argument(
+        "--versions", action="store_true", help="also all versions, for a bug report"
+    )
+    given = parser.parse_args(arguments)
+    if given.command is None:
+        parser.print_help()
+        return 0
+    return _doctor(tests=given.tests, versions=given.versions)
+
+
+def _doctor(*, tests: bool, versions: bool) -> int:
+    findings = doctor.examine(tests=tests)
+    for name, state, advice in findings:
+        print(f"{SIGNS[state]}{name}" + (f": {advice}" if advice else ""))
+    if doctor.torch_build() == "CUDA":
+        print(
+            "\ntorch is the CUDA build: it works, and is 3 GB larger than the CPU one."
+        )
+    if versions:
+        print()
+        for name, version in doctor.versions().items():
+            print(f"{name} {version}")
+    well = doctor.healthy(findings)
+    todo = sum(finding.state != "ok" for finding in findings)
+    things = "thing is" if todo == 1 else "things are"
+    print("\nAll is well." if well else f"\n{todo} {things} left to do.")
+    return 0 if well else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -40,6 +40,12 @@ BROWSER_PATHS = (
     "C:/Program Files/Google/Chrome/Application/chrome.exe",
     "C:/Program Files (x86)/Microsoft/Edge/Application/msedge.exe",
 )
+# The Chromium that `playwright install chromium` fetches, on the three systems.
+PLAYWRIGHT = (
+    ".cache/ms-playwright/chromium-*/chrome-linux*/chrome",
+    "Library/Caches/ms-playwright/chromium-*/chrome-mac*/*.app/Contents/MacOS/*",
+    "AppData/Local/ms-playwright/chromium-*/chrome-win*/chrome.exe",
+)
 BROWSER_ARGS = ["--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
 
 
@@ -48,9 +54,12 @@ def find_browser() -> str | None:
     named = os.environ.get("ATTNLIB_BROWSER")
     if named is not None:
         return named if Path(named).exists() else None
-    found = filter(None, map(shutil.which, BROWSERS))
-    paths = (path for path in BROWSER_PATHS if Path(path).exists())
-    return next(found, None) or next(paths, None)
+    candidates = [
+        *filter(None, map(shutil.which, BROWSERS)),
+        *(path for path in BROWSER_PATHS if Path(path).exists()),
+        *(str(path) for cache in PLAYWRIGHT for path in Path.home().glob(cache)),
+    ]
+    return candidates[0] if candidates else None
 
 
 def is_figure(output: Any) -> bool:

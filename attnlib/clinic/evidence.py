@@ -1,0 +1,62 @@
+"""The number that gave a mistake away, measured on the learner's own answer.
+
+Each measure looks at one call (a `Sight`) and returns a sentence, or None if this call
+does not show it. The first call that shows it is used, and the smallest comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from attnlib.clinic import measures_heads, measures_masks, measures_scores
+from attnlib.clinic.case import Outcome
+from attnlib.clinic.match import Table
+from attnlib.clinic.sight import Sight, number, place
+
+Measure = Callable[[Sight], str | None]
+
+MEASURES: dict[str, Measure] = {
+    **measures_scores.MEASURES,
+    **measures_masks.MEASURES,
+    **measures_heads.MEASURES,
+}
+
+
+def evidence(key: str, table: Table, answer: Sequence[Outcome]) -> str:
+    """The sentence with the number that shows this mistake in this answer.
+
+    Falls back to the place where the answer first differs. Empty if all calls of the
+    answer raised.
+    """
+    sights = [
+        Sight(case, yours, right, table.family.see(case, yours.arrays))
+        for case, yours, right in zip(table.cases, answer, table.right, strict=True)
+    ]
+    for measure in (MEASURES.get(key), first_difference):
+        if measure is None:
+            continue
+        for sight in sights:
+            with np.errstate(all="ignore"):
+                sentence = measure(sight)
+            if sentence:
+                return sentence
+    return ""
+
+
+def first_difference(sight: Sight) -> str | None:
+    """Where the answer first differs, if nothing better is known."""
+    for mine, good in zip(sight.yours.arrays, sight.right.arrays, strict=False):
+        if mine.shape != good.shape:
+            return f"your result has the shape {mine.shape}; {good.shape} is right."
+        a, b = mine.astype(float), good.astype(float)
+        wrong = ~np.isclose(a, b, rtol=1e-4, atol=1e-5, equal_nan=True)
+        if wrong.any():
+            where = tuple(np.argwhere(wrong)[0])
+            at = f" at {place(where)}" if where else ""
+            return (
+                f"yours gives {number(float(a[where]))}{at}, where "
+                f"{number(float(b[where]))} is right ({sight.case.name})."
+            )
+    return None

@@ -1,0 +1,1 @@
+"""One wrong-able implementation for each function of the course."""

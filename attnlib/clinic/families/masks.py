@@ -1,0 +1,164 @@
+"""Masks, with every mistake built in. True = may look."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from attnlib.clinic.case import RIGHT, Case, Family, Faults, Result, View
+
+Array = npt.NDArray[np.generic]
+
+# How the finished mask is handed over. These are the last step of all three masks.
+_HANDED_OVER = ("mask_inverted", "mask_numbers", "mask_additive", "mask_transposed")
+
+
+def causal(n_q: int, n_k: int | None = None, *, faults: Faults = RIGHT) -> Array:
+    """Query i stands at position n_k - n_q + i and may look at keys up to there."""
+    n_k = n_q if n_k is None or "causal_square" in faults else n_k
+    offset = n_k - n_q
+    if "aligned_top_left" in faults:
+        offset = 0
+    if "diagonal_missing" in faults:
+        offset -= 1
+    elif "diagonal_next" in faults:
+        offset += 1
+    i, j = np.arange(n_q)[:, None], np.arange(n_k)
+    allowed = j <= i + offset
+    if "causal_missing" in faults:
+        allowed = np.ones_like(allowed)
+    elif "causal_mirrored" in faults:
+        allowed = j >= i + offset
+    elif "causal_self_only" in faults:
+        allowed = j == i + offset
+    return hand_over(allowed, faults)
+
+
+def causal_padding(lengths: npt.ArrayLike, n: int, *, faults: Faults = RIGHT) -> Array:
+    """Earlier tokens only, and real tokens only: (batch, n, n)."""
+    lengths = np.asarray(lengths)
+    i, j = np.arange(n)[:, None], np.arange(n)
+    past = np.broadcast_to(j <= i, (len(lengths), n, n))
+    if "diagonal_missing" in faults:
+        past = np.broadcast_to(j < i, past.shape)
+    elif "causal_mirrored" in faults:
+        past = np.broadcast_to(j >= i, past.shape)
+    ends = lengths[::-1] if "batch_reversed" in faults else lengths
+    if "batch_longest" in faults:
+        ends = np.full_like(lengths, lengths.max(initial=0))
+    elif "batch_shortest" in faults:
+        ends = np.full_like(lengths, lengths.min(initial=n))
+    if "length_one_more" in faults:
+        ends = ends + 1
+    elif "length_one_less" in faults:
+        ends = ends - 1
+    real = np.broadcast_to(j < ends[:, None, None], past.shape)
+    if "padding_inverted" in faults:
+        real = ~real
+    if "padding_on_queries" in faults:
+        real = np.swapaxes(real, -1, -2)
+    elif "padding_on_both" in faults:
+        real = real & np.swapaxes(real, -1, -2)
+    if "combined_by_or" in faults:
+        allowed = past | real
+    elif "combined_by_xor" in faults:
+        allowed = past ^ real
+    elif "padding_missing" in faults:
+        allowed = past.copy()
+    elif "causal_missing" in faults:
+        allowed = real.copy()
+    elif "tril_of_padding" in faults:
+        # np.tril of a (batch, 1, n) array keeps only key 0: what the article does.
+        allowed = np.broadcast_to(real & (j == 0), past.shape)
+    else:
+        allowed = past & real
+    return hand_over(allowed, faults)
+
+
+def document(ids: npt.ArrayLike, *, faults: Faults = RIGHT) -> Array:
+    """Tokens of one document see one another: (n, n), or (batch, 1, n, n)."""
+    ids = np.asarray(ids)
+    q, k = ids[..., :, None], ids[..., None, :]
+    n = ids.shape[-1]
+    i, j = np.arange(n)[:, None], np.arange(n)
+    allowed = np.asarray(q == k)
+    if "document_earlier_too" in faults:
+        allowed = np.asarray(q >= k)
+    elif "document_neighbours" in faults:
+        allowed = (q == k) & (abs(i - j) <= 1)
+    elif "document_first_only" in faults:
+        allowed = (q == k) & (k == ids[..., :1, None])
+    elif "document_missing" in faults:
+        allowed = np.ones_like(allowed)
+    if "document_causal" in faults:
+        allowed = allowed & (j <= i)
+    if ids.ndim > 1 and "head_axis_missing" not in faults:
+        allowed = np.expand_dims(allowed, -3)
+    return hand_over(allowed, faults)
+
+
+def hand_over(allowed: npt.NDArray[np.bool_], faults: Faults) -> Array:
+    """Return the mask as it should be, or inverted, as numbers, or transposed."""
+    if "mask_inverted" in faults:
+        allowed = ~allowed
+    if "mask_transposed" in faults:
+        allowed = np.swapaxes(allowed, -1, -2)
+    if "mask_numbers" in faults:
+        return allowed.astype(float)
+    if "mask_additive" in faults:
+        return np.where(allowed, 0.0, -np.inf)
+    return allowed
+
+
+def see_mask(case: Case, arrays: tuple[Result, ...]) -> View:
+    """The answer is the mask itself."""
+    return View(allowed=arrays[0] if arrays else None)
+
+
+CAUSAL = Family(
+    "causal",
+    causal,
+    {
+        "alignment": ("aligned_top_left", "causal_square"),
+        "diagonal": ("diagonal_missing", "diagonal_next"),
+        "shape": ("causal_missing", "causal_mirrored", "causal_self_only"),
+        "handed over": _HANDED_OVER,
+    },
+    see_mask,
+)
+CAUSAL_PADDING = Family(
+    "causal_padding",
+    causal_padding,
+    {
+        "combined": (
+            "combined_by_or",
+            "padding_missing",
+            "causal_missing",
+            "tril_of_padding",
+            "combined_by_xor",
+        ),
+        "axis": ("padding_on_queries", "padding_on_both"),
+        "diagonal": ("diagonal_missing", "causal_mirrored"),
+        "batch": ("batch_reversed", "batch_longest", "batch_shortest"),
+        "length": ("length_one_more", "length_one_less"),
+        "padding": ("padding_inverted",),
+        "handed over": _HANDED_OVER,
+    },
+    see_mask,
+)
+DOCUMENT = Family(
+    "document",
+    document,
+    {
+        "rule": (
+            "document_earlier_too",
+            "document_neighbours",
+            "document_first_only",
+            "document_missing",
+        ),
+        "causal": ("document_causal",),
+        "axis": ("head_axis_missing",),
+        "handed over": _HANDED_OVER,
+    },
+    see_mask,
+)

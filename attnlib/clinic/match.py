@@ -1,0 +1,166 @@
+"""Recognise a mistake: compare an answer with every wrong version of its function.
+
+The outputs of one answer on all cases are strung into one long row of numbers, and
+compared with the rows of all variants at once: the right one, single mistakes, pairs.
+Two things keep it from accusing the innocent: an answer must agree with a variant on
+every case, NaN and errors included; and a variant that agrees with the right answer
+on every case is not in the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from attnlib.clinic.case import RIGHT, Case, Family, Faults, Outcome, call
+
+Row = npt.NDArray[np.float64]
+Form = tuple[object, ...]
+
+# (relative, absolute). A float64 answer meets the first, a float32 answer the second.
+EXACT = (1e-9, 1e-9)
+SINGLE_PRECISION = (1e-4, 1e-5)
+HALF_PRECISION = (1e-2, 1e-2)
+
+
+@dataclass(frozen=True)
+class Match:
+    """What an answer was recognised as.
+
+    `readings` holds sets of mistakes, the simplest first. More than one reading means
+    that these pairs of mistakes have the same effect. No reading and not `right`: the
+    answer is wrong in a way the table does not know.
+    """
+
+    right: bool
+    readings: tuple[Faults, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Variants whose outputs have the same form: a matrix, one row a variant."""
+
+    faults: tuple[Faults, ...]
+    matrix: npt.NDArray[np.float64]
+
+
+class Table:
+    """All variants of one family on one set of cases. Rows are made when needed."""
+
+    def __init__(self, family: Family, cases: Sequence[Case]) -> None:
+        self.family = family
+        self.cases = tuple(cases)
+
+    @cached_property
+    def right(self) -> tuple[Outcome, ...]:
+        """The right outcomes, case by case."""
+        return self._run(RIGHT)
+
+    def match(self, answer: Sequence[Outcome]) -> Match:
+        """Name the mistakes whose outputs this answer has."""
+        form, row = _string(answer)
+        tolerances = [EXACT, SINGLE_PRECISION]
+        if any(a.dtype == np.float16 for o in answer for a in o.arrays):
+            tolerances.append(HALF_PRECISION)
+        right_form, right_row = _string(self.right)
+        if form == right_form and any(
+            _close(right_row[None], row, tolerance)[0] for tolerance in tolerances
+        ):
+            return Match(right=True)
+        if not any(outcome.arrays for outcome in answer):
+            return Match(right=False)  # it only raised: that is no fingerprint
+        for table in self._tables():
+            for tolerance in tolerances:
+                found = tuple(_look_up(table, form, row, tolerance))
+                if found:
+                    return Match(False, found)
+        return Match(right=False)
+
+    def _tables(self) -> Iterator[dict[Form, _Rows]]:
+        yield self._singles
+        if self.family.pairs:
+            yield self._pairs
+
+    @cached_property
+    def _singles(self) -> dict[Form, _Rows]:
+        singles = (frozenset([key]) for key in self.family.faults)
+        right = _string(self.right)
+        return _table(((f, self._run(f)) for f in singles), known=[right], once=True)
+
+    @cached_property
+    def _pairs(self) -> dict[Form, _Rows]:
+        slots = self.family.slots.values()
+        pairs = (
+            frozenset([a, b]) for s, t in combinations(slots, 2) for a in s for b in t
+        )
+        known = [_string(self.right)]
+        for form, rows in self._singles.items():
+            known += [(form, row) for row in rows.matrix]
+        return _table(((f, self._run(f)) for f in pairs), known=known, once=False)
+
+    def _run(self, faults: Faults) -> tuple[Outcome, ...]:
+        return tuple(call(self.family, case, faults) for case in self.cases)
+
+
+def _string(outcomes: Iterable[Outcome]) -> tuple[Form, Row]:
+    """The form of the outputs (shapes, errors, truth or number), and all numbers."""
+    form: list[object] = []
+    numbers: list[Row] = [np.zeros(0)]
+    for outcome in outcomes:
+        form.append(outcome.error)
+        for array in outcome.arrays:
+            form.append((array.shape, array.dtype.kind == "b"))
+            numbers.append(array.astype(np.float64).ravel())
+    return tuple(form), np.concatenate(numbers)
+
+
+def _close(
+    matrix: npt.NDArray[np.float64], row: Row, tolerance: tuple[float, float]
+) -> npt.NDArray[np.bool_]:
+    rtol, atol = tolerance
+    close = np.isclose(row, matrix, rtol=rtol, atol=atol, equal_nan=True)
+    return np.asarray(close.all(axis=1))
+
+
+def _look_up(
+    table: dict[Form, _Rows], form: Form, row: Row, tolerance: tuple[float, float]
+) -> Iterator[Faults]:
+    rows = table.get(form)
+    if rows is not None:
+        for index in np.flatnonzero(_close(rows.matrix, row, tolerance)):
+            yield rows.faults[index]
+
+
+def _table(
+    variants: Iterable[tuple[Faults, tuple[Outcome, ...]]],
+    known: list[tuple[Form, Row]],
+    once: bool,
+) -> dict[Form, _Rows]:
+    """Group variants by form; drop what is known already, or equal to an earlier one.
+
+    What differs only within single precision counts as equal: a float32 answer could
+    not be told apart.
+    """
+    seen: dict[Form, list[Row]] = {}
+    for form, row in known:
+        seen.setdefault(form, []).append(row)
+    kept: dict[Form, list[tuple[Faults, Row]]] = {}
+    for faults, outcomes in variants:
+        if not any(outcome.arrays for outcome in outcomes):
+            continue
+        form, row = _string(outcomes)
+        rows = seen.setdefault(form, [])
+        if rows and _close(np.stack(rows), row, SINGLE_PRECISION).any():
+            continue
+        if once:
+            rows.append(row)
+        kept.setdefault(form, []).append((faults, row))
+    return {
+        form: _Rows(tuple(f for f, _ in group), np.stack([row for _, row in group]))
+        for form, group in kept.items()
+    }

@@ -1,0 +1,161 @@
+"""Mistakes in splitting and merging heads, and in multi-head attention."""
+
+from attnlib.clinic.catalogue import Mistake
+
+_VIEW = "reshape reads the same numbers in the same order; it moves nothing."
+
+MISTAKES = (
+    Mistake(
+        "split_no_transpose",
+        "M20",
+        "The heads are split without a transpose",
+        _VIEW + " Going straight to (n_heads, n, d) cuts the tokens, not the features.",
+        "First cut the features of each token, then exchange two axes.",
+        "hyunwoongko/transformer#15",
+    ),
+    Mistake(
+        "split_only_reshaped",
+        "M20",
+        "The heads are cut, but still stand after the tokens",
+        "The last two axes must be token and feature, so that q @ kᵀ compares tokens.",
+        "Exchange the axis of the tokens with that of the heads.",
+        "649453932/Chinese-Text-Classification-Pytorch#53",
+    ),
+    Mistake(
+        "split_interleaved",
+        "M22",
+        "The features are dealt out to the heads like cards",
+        "Head 0 then gets features 0, n_heads, 2 n_heads, and so on. That is allowed "
+        "only if the rows of the weights are sorted likewise.",
+        "Head 0 takes the first d features, side by side.",
+    ),
+    Mistake(
+        "split_features_first",
+        "M20",
+        "The axes stand in the order head, feature, token",
+        "The last two axes must be token and feature.",
+        "Exchange only two axes.",
+    ),
+    Mistake(
+        "split_wrong_axes",
+        "M20",
+        "The wrong two axes are exchanged",
+        "Feature and head have changed places, and the tokens still come first.",
+        "Exchange the axis of the tokens with that of the heads.",
+    ),
+    Mistake(
+        "split_heads_before_batch",
+        "M17",
+        "The heads stand before the batch",
+        "Every batch axis stays to the left of the heads.",
+        "Count the axes from the end: -2 and -3.",
+    ),
+    Mistake(
+        "heads_of_size_n_heads",
+        "M20",
+        "The number of heads and the size of a head are exchanged",
+        "n_heads says how many heads there are. Their size is d_model / n_heads.",
+        "Which of the two is d_model // n_heads?",
+    ),
+    Mistake(
+        "merge_no_transpose",
+        "M21",
+        "The heads are merged without a transpose",
+        _VIEW + " The features of one token stand in different heads, so they must be "
+        "brought together first.",
+        "Exchange two axes first, then reshape.",
+        "jsbaan/transformer-from-scratch#6",
+    ),
+    Mistake(
+        "merge_interleaved",
+        "M22",
+        "The features of the heads are shuffled into each other",
+        "Feature 0 of every head comes first, then feature 1. W_o expects head 0 "
+        "whole, then head 1.",
+        "Before the reshape the axes are: token, head, feature.",
+    ),
+    Mistake(
+        "merge_features_first",
+        "M21",
+        "The wrong two axes are exchanged before merging",
+        _VIEW + " Token and feature have changed places here.",
+        "Before the reshape the axes are: token, head, feature.",
+        "ajhalthor/Transformer-Neural-Network#8",
+    ),
+    Mistake(
+        "merge_not_reshaped",
+        "M21",
+        "The axes are exchanged, but head and feature not yet joined",
+        "One step is missing: the two last axes become one.",
+        "What shape should the result have?",
+    ),
+    Mistake(
+        "merge_sum",
+        "M21",
+        "The heads are added up",
+        "Heads are put side by side; W_o decides how they mix.",
+        "Keep all n_heads * d numbers of each token.",
+    ),
+    Mistake(
+        "merge_mean",
+        "M21",
+        "The heads are averaged",
+        "Heads are put side by side; W_o decides how they mix.",
+        "Keep all n_heads * d numbers of each token.",
+    ),
+    Mistake(
+        "shared_q_k",
+        "M46",
+        "Queries and keys come from the same weights",
+        "Then the scores are symmetric: what A thinks of B, B thinks of A.",
+        "Which weights make the keys?",
+    ),
+    Mistake(
+        "softmax_over_heads",
+        "M05",
+        "The softmax runs over all heads together",
+        "Heads do not compete. Each hands out a 1 of its own.",
+        "Sum over the keys of one head.",
+        "facebookresearch/detr#247",
+    ),
+    Mistake(
+        "W_o_missing",
+        "M47",
+        "W_o is missing",
+        "Without W_o the heads stand side by side and never mix.",
+        "What happens after merging?",
+    ),
+    Mistake(
+        "W_o_transposed",
+        "M47",
+        "W_o is transposed",
+        "Row vectors are multiplied from the left: x @ W. nn.Linear keeps its weights "
+        "transposed, this course does not.",
+        "Leave W_o as it is.",
+    ),
+    Mistake(
+        "weights_W_transposed",
+        "M47",
+        "W_q, W_k and W_v are transposed",
+        "Row vectors are multiplied from the left: x @ W. nn.Linear keeps its weights "
+        "transposed, this course does not.",
+        "Leave the weights as they are.",
+    ),
+    Mistake(
+        "mask_tiled_over_heads",
+        "M17",
+        "The masks of the batch are dealt out to the wrong heads",
+        "A batch of masks repeated head by head needs each mask n_heads times in a "
+        "row, not the whole batch n_heads times.",
+        "Give the mask an axis of 1 for the heads, and let it broadcast.",
+        "lsdefine/attention-is-all-you-need-keras#36",
+    ),
+    Mistake(
+        "kv_heads_tiled",
+        "M33",
+        "The shared keys are tiled, not repeated",
+        "Neighbouring query heads share a key head: 0 0 1 1, not 0 1 0 1.",
+        "Which key head belongs to query head 1?",
+        "onnx/onnx#7274",
+    ),
+)

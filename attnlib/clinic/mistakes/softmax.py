@@ -1,0 +1,156 @@
+"""Mistakes inside the softmax: the axis, the shift, the sum, the exponential."""
+
+from attnlib.clinic.catalogue import Mistake
+
+MISTAKES = (
+    Mistake(
+        "axis_ignored",
+        "M04",
+        "The argument `axis` is not used",
+        "Whoever asks for another axis still gets the last one.",
+        "Where does `axis` have to arrive?",
+        "PetrochukM/PyTorch-NLP#2",
+    ),
+    Mistake(
+        "axis_zero",
+        "M04",
+        "The softmax always runs over axis 0",
+        "In a table of scores each row belongs to one query, and each query hands out "
+        "1 over its keys. Axis 0 runs down the queries.",
+        "Sum over the axis that was asked for: the last one, if none was.",
+        "jadore801120/attention-is-all-you-need-pytorch#52",
+    ),
+    Mistake(
+        "axis_second_last",
+        "M04",
+        "The softmax runs over the queries, not the keys",
+        "Each query hands out 1 over its keys. Here each key hands out 1 over the "
+        "queries.",
+        "Sum along the rows.",
+        "jadore801120/attention-is-all-you-need-pytorch#52",
+    ),
+    Mistake(
+        "axis_all",
+        "M04",
+        "The softmax runs over the whole table at once",
+        "Each query hands out 1 of its own. Here all of them share a single 1.",
+        "Sum along one axis, not over everything.",
+        "nerminnuraydogan/vision-transformer#1",
+    ),
+    Mistake(
+        "not_stable",
+        "M06",
+        "The largest score is not subtracted first",
+        "exp overflows above 709 in float64, above 88 in float32 and above 11 in "
+        "float16. Subtracting one number from a whole row changes nothing in its "
+        "softmax.",
+        "Make the largest score of each row 0 before exp.",
+    ),
+    Mistake(
+        "shift_global",
+        "M06",
+        "The largest score of the whole array is subtracted, not of each row",
+        "A row far below the largest score then underflows to zeros.",
+        "Take the largest along the same axis as the sum.",
+    ),
+    Mistake(
+        "keepdims_max",
+        "",
+        "keepdims is missing in the max",
+        "Without keepdims=True the row maxima lie flat, and NumPy subtracts them "
+        "column by column.",
+        "Keep the axis that you take the max over.",
+    ),
+    Mistake(
+        "keepdims_sum",
+        "",
+        "keepdims is missing in the sum",
+        "Without keepdims=True the row sums lie flat, and NumPy divides column by "
+        "column.",
+        "Keep the axis that you sum over.",
+    ),
+    Mistake(
+        "not_normalised",
+        "",
+        "The exponentials are not divided by their sum",
+        "exp makes scores positive. Only the division makes them shares of one.",
+        "What is still to be done so that a row sums to 1?",
+    ),
+    Mistake(
+        "divides_by_mean",
+        "",
+        "Divided by the mean, where the sum is meant",
+        "A row then sums to its length, not to 1.",
+        "What must you divide by so that a row sums to 1?",
+    ),
+    Mistake(
+        "divides_by_norm",
+        "",
+        "Divided by the length of the row as a vector",
+        "Then the squares sum to 1. Softmax is about shares: the weights themselves "
+        "sum to 1.",
+        "What must you divide by so that a row sums to 1?",
+    ),
+    Mistake(
+        "sign_flipped",
+        "",
+        "The sign is turned: the smallest score gets the largest weight",
+        "Softmax keeps the order of the scores.",
+        "Look for a minus that should not be there.",
+    ),
+    Mistake(
+        "base_two",
+        "",
+        "Powers of 2, where powers of e are meant",
+        "That is a softmax of scores 0.693 times as large.",
+        "Which function raises e to each score?",
+    ),
+    Mistake(
+        "exp_missing",
+        "",
+        "The exponential is missing",
+        "Scores divided by their sum can be negative, and the sum can be 0.",
+        "First make every score positive.",
+    ),
+    Mistake(
+        "sigmoid",
+        "",
+        "A sigmoid, where a softmax is meant",
+        "A sigmoid looks at one score alone. In a softmax the scores of a row compete "
+        "for one 1.",
+        "Divide by a sum over the row.",
+    ),
+    Mistake(
+        "log_softmax",
+        "",
+        "The logarithm of the softmax",
+        "Logarithms of weights are negative and do not sum to 1.",
+        "Leave the log out.",
+    ),
+    Mistake(
+        "empty_row_nan",
+        "M14",
+        "A row of -inf throughout gives NaN",
+        "A query that may look at nothing has only scores of -inf. -inf minus -inf "
+        "and 0 / 0 are NaN. The course decides: such a row gets zeros.",
+        "What do you subtract there, and what do you divide by?",
+        "pytorch/pytorch#41508",
+    ),
+    Mistake(
+        "empty_row_uniform",
+        "M14",
+        "A row of -inf throughout gets equal weights",
+        "A query that may look at nothing then looks at everything. The course "
+        "decides: such a row gets zeros.",
+        "-inf as a score means: no weight, also when the whole row says so.",
+        "pytorch/pytorch#103749",
+    ),
+    Mistake(
+        "softmax_twice",
+        "M47",
+        "The softmax is applied twice",
+        "The second one takes weights for scores. They lie between 0 and 1, so it "
+        "flattens them.",
+        "One softmax is enough.",
+    ),
+)

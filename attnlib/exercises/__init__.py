@@ -1,0 +1,176 @@
+"""Exercises: `check` an answer, ask for a `hint`, see the `solution`.
+
+>>> from attnlib.exercises import check
+>>> def weighted_mean(weights, values):
+...     return values.mean()
+>>> check("weighted_mean", weighted_mean)  # doctest: +ELLIPSIS
+weighted_mean: not yet. ...
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+from functools import cache
+from typing import TYPE_CHECKING
+
+from attnlib.exercises import text
+
+if TYPE_CHECKING:
+    from attnlib.exercises.exercise import Exercise, ValueExercise
+    from attnlib.exercises.judging import Verdict
+
+_MISSING = object()
+_hints_taken: dict[str, int] = {}  # in this session; a restart forgets them
+
+
+def check(name: object = _MISSING, answer: object = _MISSING) -> None:
+    """Say what is wrong with an answer, by name, or that it passed. Prints text.
+
+    Args:
+        name: the name of the exercise, in quotes.
+        answer: the function itself, or the value.
+
+    Returns:
+        Nothing. Never raises: whatever is wrong is said in a sentence.
+
+    Lesson: 00.
+    """
+    print(judge(name, answer).text)
+
+
+def judge(name: object = _MISSING, answer: object = _MISSING, seed: int = 0) -> Verdict:
+    """What `check` says, as a value: status, text, mistakes.
+
+    Args:
+        name: the name of the exercise.
+        answer: the function itself, or the value.
+        seed: chooses the numbers of the cases; a grader takes one of its own.
+
+    Returns:
+        The verdict. The same answer and seed always give the same.
+
+    Lesson: 00.
+    """
+    from attnlib.exercises.exercise import Exercise
+    from attnlib.exercises.judging import Verdict, judge_function
+    from attnlib.exercises.values import judge_value
+
+    wrong = _wrong_usage(name, answer)
+    if wrong:
+        return Verdict("usage", wrong)
+    exercise = get(str(name))
+    if isinstance(exercise, Exercise):
+        return judge_function(exercise, answer, seed)
+    return judge_value(exercise, answer)
+
+
+def hint(name: object = _MISSING) -> None:
+    """Print the next hint of an exercise. There are three.
+
+    Args:
+        name: the name of the exercise, in quotes.
+
+    Returns:
+        Nothing.
+
+    Lesson: 00.
+    """
+    wrong = _wrong_name("hint", name)
+    if wrong:
+        print(wrong)
+        return
+    exercise = get(str(name))
+    taken = _hints_taken.get(exercise.name, 0)
+    if taken >= len(exercise.hints):
+        print(text.no_more_hints(exercise.name))
+        return
+    _hints_taken[exercise.name] = taken + 1
+    print(text.hint(taken + 1, len(exercise.hints), exercise.hints[taken]))
+
+
+def solution(name: object = _MISSING, now: bool = False) -> None:
+    """Print the solution of an exercise, once its hints are used up.
+
+    Args:
+        name: the name of the exercise, in quotes.
+        now: show it even while hints are left.
+
+    Returns:
+        Nothing.
+
+    Lesson: 00.
+    """
+    wrong = _wrong_name("solution", name)
+    if wrong:
+        print(wrong)
+        return
+    exercise = get(str(name))
+    left = len(exercise.hints) - _hints_taken.get(exercise.name, 0)
+    if left > 0 and not now:
+        print(text.hints_left(exercise.name, left))
+        return
+    print(exercise.solution_source.rstrip())
+
+
+def names(lesson: int | None = None) -> tuple[str, ...]:
+    """The names of all exercises, or of those of one lesson, in their order."""
+    return tuple(e.name for e in _all().values() if lesson in (None, e.lesson))
+
+
+def get(name: str) -> Exercise | ValueExercise:
+    """The exercise of this name.
+
+    Raises:
+        KeyError: there is none; the message names one that is spelt alike.
+    """
+    if name not in _all():
+        raise KeyError(_unknown(name))
+    return _all()[name]
+
+
+@cache
+def _all() -> dict[str, Exercise | ValueExercise]:
+    found: dict[str, Exercise | ValueExercise] = {}
+    for module in sorted(m.name for m in pkgutil.iter_modules(__path__)):
+        if not module.startswith("lesson_"):
+            continue
+        for exercise in importlib.import_module(f"{__name__}.{module}").EXERCISES:
+            if exercise.name in found:
+                raise ValueError(f"Two exercises are named {exercise.name}.")
+            found[exercise.name] = exercise
+    return found
+
+
+def _unknown(name: str) -> str:
+    close = difflib.get_close_matches(name, list(_all()), n=1, cutoff=0.5)
+    return text.unknown_exercise(name, close, list(_all()))
+
+
+def _wrong_usage(name: object, answer: object) -> str:
+    if name is _MISSING:
+        return text.no_arguments()
+    if not isinstance(name, str) and type(answer) is str:
+        return text.swapped(answer)
+    if not isinstance(name, str) and answer is _MISSING and callable(name):
+        return text.answer_missing(getattr(name, "__name__", "softmax"))
+    wrong = _wrong_name("check", name)
+    if wrong:
+        return wrong
+    if answer is _MISSING:
+        return text.answer_missing(str(name))
+    given = getattr(answer, "__name__", None)
+    if type(given) is str and given != name and given in _all():
+        return text.other_function(str(name), given)
+    return ""
+
+
+def _wrong_name(command: str, name: object) -> str:
+    if name is _MISSING:
+        return text.not_a_name(command, "nothing")
+    if not isinstance(name, str):
+        called = getattr(name, "__name__", None)
+        kind = type(name).__name__
+        return text.not_a_name(command, str(called) if called else text.a(kind))
+    return "" if name in _all() else _unknown(name)

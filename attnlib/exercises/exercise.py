@@ -1,0 +1,166 @@
+"""What an exercise is.
+
+How to add one to lesson NN, in `attnlib/exercises/lesson_NN.py`:
+
+1. First line of the file: `# mypy: allow-untyped-defs, allow-untyped-calls`, so that
+   the solutions read like a learner's code.
+2. Write the solution as a top-level function with the name of the exercise. Its source
+   is what `solution` prints, its signature and docstring are the stub. Use only `np`
+   and what the setup cell of the lesson imports, never another exercise.
+3. Find or write the wrong versions: a `Family` in `attnlib/clinic/families/`, whose
+   implementation takes `faults=` and is right for the empty set; mistakes that exclude
+   each other share a slot. Describe each new key in `attnlib/clinic/mistakes/`, and
+   give it a measure in `attnlib/clinic/evidence.py` if a number can show it.
+4. Write `cases(rng)`: 4 to 8 `Case`s, the smallest first, all sizes different. See
+   `attnlib/clinic/probes.py`. No case may be needed that the docstring does not cover.
+5. Add `Exercise(name, lesson, minutes, solution, cases, returns, family, laws, hints,
+   why)`. `returns` names each result and its axes: `Part("weights", "n_q n_k")`; an
+   axis left of those is a batch axis. `kind="truth"` for masks, `"flag"` for one bool.
+6. An answer that is a value: `ValueExercise(name, lesson, minutes, right, hints, why,
+   wrong, show)`. `right` is a number, text, tuple, dict or array; `wrong` is a tuple of
+   `Misconception(value, sentence)`; `solution` prints `show`, a line of code.
+7. Put all in `EXERCISES = (...)` at the end of the file. Nothing else: the files named
+   `lesson_*.py` are found by their names.
+8. Three hints: where to look; the idea; nearly the line. None holds the solution.
+9. Copy `get(name).stub_source` into the exercise cell of the notebook.
+10. Run `pytest tests/test_exercises_*.py tests/test_clinic_*.py`: they take in every
+    exercise and every family by themselves.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Literal
+
+import numpy as np
+
+from attnlib.clinic.case import Case, Family, Outcome, Result
+from attnlib.clinic.match import Table
+
+Kind = Literal["number", "truth", "flag"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One result of a function: its name, its last axes, and what is in it."""
+
+    name: str
+    axes: str = ""
+    kind: Kind = "number"
+
+
+@dataclass(frozen=True)
+class Law:
+    """Something that holds for every right answer, whatever its numbers.
+
+    `broken` gets a function that calls the answer, and returns a sentence on how the
+    law was broken, or None. It sees numbers only: a call that failed gives None.
+    """
+
+    name: str
+    broken: Callable[[Call], str | None]
+
+
+# Calls an answer safely. Gives its arrays, or None if it raised or gave no numbers.
+Call = Callable[..., tuple[Result, ...] | None]
+
+
+@dataclass(frozen=True, eq=False)  # by identity, so that tables can be cached
+class Exercise:
+    """A function that the learner writes."""
+
+    name: str
+    lesson: int
+    minutes: int
+    solution: Callable[..., object]
+    cases: Callable[[np.random.Generator], Sequence[Case]]
+    returns: tuple[Part, ...]
+    family: Family
+    hints: tuple[str, str, str]
+    why: str
+    laws: tuple[Law, ...] = ()
+
+    @cached_property
+    def solution_source(self) -> str:
+        """The source text of the solution, as `solution` prints it."""
+        return textwrap.dedent(inspect.getsource(self.solution))
+
+    @cached_property
+    def stub_source(self) -> str:
+        """The cell that the learner starts from: the solution without its body."""
+        source = self.solution_source
+        first = ast.parse(source).body[0]
+        if not isinstance(first, ast.FunctionDef) or ast.get_docstring(first) is None:
+            raise TypeError(
+                f"The solution of {self.name} is no function with docstring."
+            )
+        end = first.body[0].end_lineno
+        return "\n".join([*source.splitlines()[:end], "    ...", ""])
+
+    def table(self, seed: int = 0) -> Table:
+        """All wrong versions on the cases of one seed; built once, on first use."""
+        return _table(self, seed)
+
+
+@dataclass(frozen=True)
+class Misconception:
+    """A wrong value that people give, and what to say to them."""
+
+    value: object
+    sentence: str
+
+
+@dataclass(frozen=True)
+class ValueExercise:
+    """A value that the learner finds: a number, a choice, a tuple, a dict, an array.
+
+    `show` is the line of code that `solution` prints. `tolerance` is absolute.
+    """
+
+    name: str
+    lesson: int
+    minutes: int
+    right: object
+    hints: tuple[str, str, str]
+    why: str
+    show: str
+    wrong: tuple[Misconception, ...] = ()
+    tolerance: float = 0.005
+
+    @property
+    def solution_source(self) -> str:
+        """The line of code that replaces the stub."""
+        return self.show.rstrip() + "\n"
+
+    @property
+    def stub_source(self) -> str:
+        """The cell that the learner starts from."""
+        return f"{self.name} = ...\n"
+
+
+@cache
+def _table(exercise: Exercise, seed: int) -> Table:
+    cases = exercise.cases(np.random.default_rng(seed))
+    table = Table(exercise.family, cases)
+    broken = [o.error for o in table.right if o.error]
+    if broken:
+        raise TypeError(f"The right answer of {exercise.name} raises {broken[0]}.")
+    return table
+
+
+__all__ = [
+    "Call",
+    "Case",
+    "Exercise",
+    "Family",
+    "Law",
+    "Misconception",
+    "Outcome",
+    "Part",
+    "ValueExercise",
+]

@@ -1,0 +1,270 @@
+"""Judge an answer: look in a fixed order, and say the first thing that helps.
+
+Not started, raised, wrong type or shape, input changed, NaN, a named mistake, a law,
+the first differing case, passed. A named mistake may speak earlier: an answer that
+raises or overflows just as a known mistake does is told its name as well.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from attnlib.clinic.case import Outcome, Result
+from attnlib.clinic.catalogue import Mistake, get
+from attnlib.clinic.evidence import evidence
+from attnlib.clinic.match import Match, Table
+from attnlib.exercises import explain, stubs, text
+from attnlib.exercises.exercise import Exercise, Part
+from attnlib.exercises.read import read
+from attnlib.exercises.run import LIMIT, Ran, run
+
+Status = Literal[
+    "not started",
+    "raised",
+    "timeout",
+    "type",
+    "shape",
+    "nan",
+    "mutates",
+    "mistake",
+    "law",
+    "differs",
+    "wrong",
+    "passed",
+    "usage",
+]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What an answer is, in one word, in a learner's sentences, and by mistakes."""
+
+    status: Status
+    text: str
+    mistakes: tuple[Mistake, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether the exercise is done."""
+        return self.status == "passed"
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """All calls of one answer, and what they gave."""
+
+    function: Callable[..., object]
+    runs: tuple[Ran, ...]
+    outcomes: tuple[Outcome, ...]
+    sentences: tuple[str, ...]  # why a value could not be read; "" where it could
+
+
+def judge_function(
+    exercise: Exercise, answer: object, seed: int = 0, limit: float = LIMIT
+) -> Verdict:
+    """Judge a function. Deterministic: no state is kept between two calls."""
+    name = exercise.name
+    if stubs.is_stub(answer):
+        return Verdict("not started", text.not_started(name))
+    wrong = _not_callable(answer)
+    if wrong or not callable(answer):
+        return Verdict("type", text.not_yet(name, wrong))
+    table = exercise.table(seed)
+    arguments = stubs.wrong_arguments(exercise.solution, answer, table.cases[0].args)
+    if arguments:
+        return Verdict("type", text.not_yet(name, arguments))
+    seen = _ask(exercise, answer, table, limit)
+    if isinstance(seen.runs[0].error, NotImplementedError):
+        return Verdict("not started", text.not_started(name))
+    status, sentence, mistakes = _verdict(exercise, seen, table, limit)
+    whole = text.passed if status == "passed" else text.not_yet
+    result = whole(name, sentence)
+    characters = sum(r.printed for r in seen.runs)
+    if characters:
+        result += "\n" + text.printed(characters)
+    return Verdict(status, result, mistakes)
+
+
+def _not_callable(answer: object) -> str:
+    if answer is None:
+        return text.ANSWER_NONE
+    if inspect.isclass(answer):
+        return text.ANSWER_CLASS
+    if inspect.isgeneratorfunction(answer):
+        return text.returned(text.GENERATOR.rstrip("."), "any")
+    if not callable(answer):
+        kind = text.a(type(answer).__name__)
+        if isinstance(answer, (np.ndarray, np.generic, tuple, list, float, int)):
+            return text.ANSWER_CALLED.format(what=kind)
+        return text.answer_is(kind)
+    return ""
+
+
+def _ask(
+    exercise: Exercise, answer: Callable[..., object], table: Table, limit: float
+) -> _Answer:
+    runs: list[Ran] = []
+    outcomes: list[Outcome] = []
+    sentences: list[str] = []
+    for case in table.cases:
+        ran = run(answer, case.args, limit)
+        runs.append(ran)
+        if ran.error is not None:
+            outcomes.append(Outcome(error=type(ran.error).__name__))
+            sentences.append("")
+            if ran.timed_out:  # the next case would take as long
+                break
+            continue
+        found = read(ran.value, exercise.returns)
+        unread = Outcome(error="unread") if found.sentence else Outcome(found.arrays)
+        outcomes.append(unread)
+        sentences.append(found.sentence)
+    return _Answer(answer, tuple(runs), tuple(outcomes), tuple(sentences))
+
+
+_Found = tuple[Status, str, tuple[Mistake, ...]]
+
+
+def _verdict(exercise: Exercise, seen: _Answer, table: Table, limit: float) -> _Found:
+    if seen.runs[-1].timed_out:
+        case = table.cases[len(seen.runs) - 1]
+        return "timeout", text.timed_out(limit, case.name), ()
+    match = table.match(seen.outcomes)
+    if match.readings:
+        return _named(match, seen, table)
+    slip = _first_slip(exercise, seen, table)
+    if slip is not None:
+        return slip
+    if not match.right:
+        return _unnamed(exercise, seen, table, limit)
+    broken = _broken_law(exercise, seen.function, limit)
+    return broken or ("passed", exercise.why, ())
+
+
+def _named(match: Match, seen: _Answer, table: Table) -> _Found:
+    """The name of the mistake, and the number that gave it away."""
+    readings = [[get(key) for key in sorted(reading)] for reading in match.readings]
+    order = list(table.family.faults)
+    for reading in readings:
+        reading.sort(key=lambda mistake: order.index(mistake.key))
+    mistakes = tuple(readings[0])
+    lines: list[str] = []
+    titles = [text.named(m.name, m.code) for m in mistakes]
+    if len(mistakes) > 1:
+        lines.append(text.two_mistakes(titles))
+    for title, found in zip(titles, mistakes, strict=True):
+        number = evidence(found.key, table, seen.outcomes)
+        lines.append(
+            text.mistake(f"{title}.", number, found.sentence, found.mend, found.report)
+        )
+    if len(readings) > 1:
+        other = [text.named(m.name, m.code) for m in readings[1]]
+        lines.append(text.other_reading(other))
+    error = next(((i, r.error) for i, r in enumerate(seen.runs) if r.error), None)
+    if error is not None and error[1] is not None:
+        name = table.cases[error[0]].name
+        lines.append(explain.raised(error[1], seen.function, name).splitlines()[0])
+    return "mistake", "\n".join(lines), mistakes
+
+
+def _first_slip(exercise: Exercise, seen: _Answer, table: Table) -> _Found | None:
+    """Raised, type, shape, changed input, NaN: the first of these, in this order."""
+    for case, ran in zip(table.cases, seen.runs, strict=True):
+        if ran.error is not None:
+            return "raised", explain.raised(ran.error, seen.function, case.name), ()
+    for case, sentence in zip(table.cases, seen.sentences, strict=True):
+        if sentence:
+            return "type", text.returned(sentence.rstrip("."), case.name), ()
+    triples = list(zip(table.cases, seen.outcomes, table.right, strict=True))
+    for case, yours, right in triples:
+        for part, mine, good in zip(
+            exercise.returns, yours.arrays, right.arrays, strict=True
+        ):
+            if mine.shape != good.shape:
+                sentence = text.wrong_shape(
+                    part.name, mine.shape, good.shape, part.axes, case.name
+                )
+                return "shape", sentence, ()
+            kind = _wrong_kind(part, mine)
+            if kind:
+                return "type", kind, ()
+    for case, ran in zip(table.cases, seen.runs, strict=True):
+        if ran.changed:
+            names = stubs.argument_names(exercise.solution)
+            changed = [names[i] for i in ran.changed]
+            return "mutates", text.mutates(changed, case.name), ()
+    for case, yours, right in triples:
+        for part, mine, good in zip(
+            exercise.returns, yours.arrays, right.arrays, strict=True
+        ):
+            bad = ~np.isfinite(mine.astype(float)) & np.isfinite(good.astype(float))
+            if bad.any():
+                first = tuple(int(i) for i in np.argwhere(bad)[0])
+                place = str(list(first)) if first else "its only place"
+                what = "NaN" if np.isnan(mine[first]) else "infinity"
+                return "nan", text.not_finite(part.name, what, place, case.name), ()
+    return None
+
+
+def _wrong_kind(part: Part, mine: Result) -> str:
+    truth = mine.dtype.kind == "b"
+    if part.kind == "number":
+        return text.truth_for_numbers(part.name) if truth else ""
+    return "" if truth else text.wrong_kind(part.name, str(mine.dtype))
+
+
+def _unnamed(exercise: Exercise, seen: _Answer, table: Table, limit: float) -> _Found:
+    broken = _broken_law(exercise, seen.function, limit)
+    if broken:
+        return broken
+    for case, yours, right in zip(table.cases, seen.outcomes, table.right, strict=True):
+        alone = Table(table.family, [case])
+        if alone.right == (right,) or not alone.match([yours]).right:
+            for part, mine, good in zip(
+                exercise.returns, yours.arrays, right.arrays, strict=True
+            ):
+                if not np.allclose(
+                    mine.astype(float),
+                    good.astype(float),
+                    rtol=1e-4,
+                    atol=1e-5,
+                    equal_nan=True,
+                ):
+                    given = stubs.arguments(exercise.solution, case.args)
+                    return (
+                        "differs",
+                        text.differs(
+                            f"{part.name}, {case.name}",
+                            given,
+                            stubs.shown(mine),
+                            stubs.shown(good),
+                        ),
+                        (),
+                    )
+    return "differs", text.value_wrong(), ()
+
+
+def _broken_law(
+    exercise: Exercise, function: Callable[..., object], limit: float
+) -> _Found | None:
+    def call(*args: object) -> tuple[Result, ...] | None:
+        ran = run(function, args, limit)
+        if ran.error is not None:
+            return None
+        return read(ran.value, exercise.returns).arrays or None
+
+    for law in exercise.laws:
+        sentence = law.broken(call)
+        if sentence:
+            return "law", text.law(law.name, sentence), ()
+    return None
+
+
+def all_mistakes(exercise: Exercise) -> Sequence[Mistake]:
+    """Every mistake this exercise can name."""
+    return [get(key) for key in exercise.family.faults]

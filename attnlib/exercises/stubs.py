@@ -1,0 +1,90 @@
+"""Look at an answer without calling it: is it a stub, does it take the arguments?"""
+
+from __future__ import annotations
+
+import dis
+import inspect
+import types
+from collections.abc import Callable
+
+import numpy as np
+
+from attnlib.exercises import text
+
+# What the compiled body of a stub consists of: `...`, `pass`, `return`, a docstring.
+_IDLE = {
+    "RESUME",
+    "NOP",
+    "COPY_FREE_VARS",
+    "LOAD_CONST",
+    "LOAD_SMALL_INT",
+    "LOAD_COMMON_CONSTANT",
+    "POP_TOP",
+    "RETURN_VALUE",
+    "RETURN_CONST",
+}
+MOST_NUMBERS = 60  # an array with more is not printed
+
+
+def is_stub(answer: object) -> bool:
+    """Whether this is the untouched stub: it does nothing, or is `...` itself."""
+    if answer is Ellipsis:
+        return True
+    if not isinstance(answer, types.FunctionType):
+        return False
+    steps = list(dis.get_instructions(answer))
+    if any(step.opname not in _IDLE for step in steps):
+        return False
+    last = [s for s in steps if s.opname in ("LOAD_CONST", "RETURN_CONST")]
+    return not last or last[-1].argval is None or last[-1].argval is Ellipsis
+
+
+def wrong_arguments(
+    solution: Callable[..., object],
+    answer: Callable[..., object],
+    args: tuple[object, ...],
+) -> str:
+    """A sentence if the answer cannot be called with these arguments."""
+    try:
+        signature = inspect.signature(answer)
+    except (TypeError, ValueError):
+        return ""  # some built-in functions do not say what they take
+    wanted = inspect.signature(solution)
+    try:
+        signature.bind(*args)
+        signature.bind(*[None] * len(wanted.parameters))
+    except TypeError:
+        return text.wrong_arguments(
+            f"{solution.__name__}{_plain(wanted)}",
+            f"{getattr(answer, '__name__', 'yours')}{_plain(signature)}",
+        )
+    return ""
+
+
+def _plain(signature: inspect.Signature) -> str:
+    """The signature without type hints."""
+    empty = inspect.Parameter.empty
+    parameters = [p.replace(annotation=empty) for p in signature.parameters.values()]
+    return str(inspect.Signature(parameters))
+
+
+def argument_names(solution: Callable[..., object]) -> list[str]:
+    """The names of the arguments, in order."""
+    return list(inspect.signature(solution).parameters)
+
+
+def arguments(solution: Callable[..., object], args: tuple[object, ...]) -> str:
+    """The arguments of a case, one after another, as far as they are small."""
+    names = argument_names(solution)
+    return "\n".join(f"{n} =\n{shown(a)}" for n, a in zip(names, args, strict=False))
+
+
+def shown(value: object) -> str:
+    """A value as a learner sees it: three decimals, or its shape if it is large."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        return str(value)
+    if array.size > MOST_NUMBERS:
+        return f"(an array of shape {array.shape})"
+    with np.printoptions(precision=3, suppress=True):
+        return str(array)

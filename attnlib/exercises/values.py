@@ -1,0 +1,104 @@
+"""Judge an answer that is a value: a number, a choice, a tuple, a dict, an array."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from attnlib.exercises import text
+from attnlib.exercises.exercise import ValueExercise
+from attnlib.exercises.judging import Status, Verdict
+from attnlib.exercises.read import plain
+
+
+def judge_value(exercise: ValueExercise, answer: object) -> Verdict:
+    """Judge a value. The right one is never printed."""
+    name = exercise.name
+    if answer is Ellipsis:
+        return Verdict("not started", text.not_started(name))
+
+    def no(status: Status, sentence: str) -> Verdict:
+        return Verdict(status, text.not_yet(name, sentence))
+
+    wanted = kind(exercise.right)
+    if equal(answer, exercise.right, exercise.tolerance):
+        return Verdict("passed", text.passed(name, exercise.why))
+    for misconception in exercise.wrong:
+        if equal(answer, misconception.value, exercise.tolerance):
+            return no("wrong", misconception.sentence)
+    if kind(answer) != wanted:
+        return no("type", text.value_wanted(wanted, kind(answer)))
+    wrong = wrong_parts(answer, exercise.right, exercise.tolerance)
+    if wrong:
+        return no("wrong", text.value_part_wrong(wrong))
+    return no("wrong", text.value_wrong())
+
+
+def equal(answer: object, right: object, tolerance: float) -> bool:
+    """Whether two values are the same. The learner's object is never asked."""
+    if isinstance(right, str):
+        return type(answer) is str and _folded(answer) == _folded(right)
+    if isinstance(right, bool):
+        return isinstance(answer, (bool, np.bool_)) and bool(answer) is right
+    if isinstance(right, dict):
+        return (
+            type(answer) is dict
+            and _keys(answer) == _keys(right)
+            and all(equal(answer[key], right[key], tolerance) for key in right)
+        )
+    if isinstance(right, tuple):
+        return (
+            isinstance(answer, (tuple, list))
+            and len(answer) == len(right)
+            and all(equal(a, b, tolerance) for a, b in zip(answer, right, strict=True))
+        )
+    mine, good = plain(answer), plain(right)
+    if isinstance(mine, str) or isinstance(good, str) or isinstance(answer, bool):
+        return False
+    return mine.shape == good.shape and np.allclose(
+        mine.astype(float), good.astype(float), rtol=0, atol=tolerance
+    )
+
+
+def kind(value: object) -> str:
+    """What a value is, in words that do not give away what it should hold."""
+    if value is None:
+        return "None"
+    if isinstance(value, str):
+        return "text in quotes"
+    if isinstance(value, (bool, np.bool_)):
+        return "True or False"
+    if type(value) is dict:
+        return "a dict with the keys " + text.listed(sorted(_keys(value)))
+    if isinstance(value, (tuple, list)) and len(value) == 1:
+        return "a tuple of 1"
+    if isinstance(value, (tuple, list)):
+        return f"a tuple of {len(value)}"
+    array = plain(value)
+    if isinstance(array, str):
+        return array
+    if array.ndim == 0:
+        return "a number"
+    return f"an array of shape {array.shape}"
+
+
+def wrong_parts(answer: object, right: object, tolerance: float) -> list[str]:
+    """Which entries of a tuple or dict are wrong, if some are right."""
+    if type(answer) is dict and isinstance(right, dict):
+        wrong = [str(k) for k in right if not equal(answer[k], right[k], tolerance)]
+    elif isinstance(answer, (tuple, list)) and isinstance(right, tuple):
+        wrong = [
+            f"number {i + 1}"
+            for i, (a, b) in enumerate(zip(answer, right, strict=True))
+            if not equal(a, b, tolerance)
+        ]
+    else:
+        return []
+    return wrong if len(wrong) < len(right) else []
+
+
+def _keys(value: dict[object, object]) -> set[str]:
+    return {str(key) for key in value if isinstance(key, (str, int))}
+
+
+def _folded(value: str) -> str:
+    return " ".join(value.casefold().split())

@@ -10,7 +10,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from attnlib.clinic import measures_heads, measures_masks, measures_scores
+from attnlib.clinic import (
+    measures_heads,
+    measures_masks,
+    measures_scores,
+    measures_spread,
+)
 from attnlib.clinic.case import Outcome
 from attnlib.clinic.match import Table
 from attnlib.clinic.sight import Sight, number, place
@@ -21,6 +26,7 @@ MEASURES: dict[str, Measure] = {
     **measures_scores.MEASURES,
     **measures_masks.MEASURES,
     **measures_heads.MEASURES,
+    **measures_spread.MEASURES,
 }
 
 

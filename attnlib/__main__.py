@@ -49,9 +49,7 @@ def _doctor(*, tests: bool, versions: bool) -> int:
     for name, state, advice in findings:
         print(f"{SIGNS[state]}{name}" + (f": {advice}" if advice else ""))
     if doctor.torch_build() == "CUDA":
-        print(
-            "\ntorch is the CUDA build: it works, and is 3 GB larger than the CPU one."
-        )
+        print("\ntorch is a CUDA build: it works, and is 3 GB larger than the CPU one.")
     if versions:
         print()
         for name, version in doctor.versions().items():

@@ -1,0 +1,196 @@
+"""JupyterLab in a headless browser, for tests and for `benchmarks/latency.py`.
+
+Lab runs on a free port of 127.0.0.1 with a token, on copies of the notebooks, with
+settings of its own: nothing of the user's Lab is read or changed. The process is
+stopped by its handle. Every request that would leave 127.0.0.1 is stopped and noted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pictures import find_browser
+
+# What Chromium and Lab say about themselves, not about our figures.
+NOT_OURS = (
+    "favicon",
+    "jupyterlab-jupytext",
+    "WebSocket",
+    "jupyter.widget-view+json",  # Lab warns before the widget manager is there
+    "net::ERR_FAILED",  # our own stopping of outside requests; they are tested apart
+)
+
+
+@dataclass
+class Lab:
+    """A running JupyterLab."""
+
+    url: str
+    token: str
+    folder: Path
+
+    def get(self, path: str) -> Any:
+        request = urllib.request.Request(
+            f"{self.url}{path}", headers={"Authorization": f"token {self.token}"}
+        )
+        with urllib.request.urlopen(request, timeout=5) as answer:
+            return json.load(answer)
+
+    def idle(self, notebook: str) -> bool:
+        return any(
+            session["path"] == notebook
+            and (session["kernel"] or {}).get("execution_state") == "idle"
+            for session in self.get("/api/sessions")
+        )
+
+
+def _settings(folder: Path, theme: str) -> None:
+    extension = folder / "@jupyterlab" / "apputils-extension"
+    extension.mkdir(parents=True)
+    news = {"fetchNews": "false", "checkForUpdates": False}
+    for name, content in {"notification": news, "themes": {"theme": theme}}.items():
+        path = extension / f"{name}.jupyterlab-settings"
+        path.write_text(json.dumps(content))
+
+
+@contextmanager
+def lab(folder: Path, scratch: Path, theme: str = "JupyterLab Light") -> Iterator[Lab]:
+    """Serve `folder` for the length of a `with` block."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    token = secrets.token_hex(16)
+    _settings(scratch / "settings", theme)
+    environment = os.environ | {
+        "JUPYTERLAB_SETTINGS_DIR": str(scratch / "settings"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(scratch / "workspaces"),
+        "JUPYTER_CONFIG_DIR": str(scratch / "config"),
+        "JUPYTER_DATA_DIR": str(scratch / "data"),
+        "JUPYTER_RUNTIME_DIR": str(scratch / "runtime"),
+        "IPYTHONDIR": str(scratch / "ipython"),
+    }
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
+    command += [f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
+    command += ["--ServerApp.ip=127.0.0.1", f"--IdentityProvider.token={token}"]
+    command += [f"--ServerApp.root_dir={folder}", "--LabApp.news_url="]
+    running = Lab(f"http://127.0.0.1:{port}", token, folder)
+    with (scratch / "lab.log").open("wb") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        try:
+            _wait_until_served(running, process, scratch / "lab.log")
+            yield running
+        finally:
+            process.terminate()
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _wait_until_served(
+    running: Lab, process: subprocess.Popen[bytes], log: Path
+) -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            break
+        try:
+            running.get("/api/status")
+            return
+        except OSError:
+            time.sleep(0.3)
+    raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()[-2000:]}")
+
+
+@dataclass
+class Watched:
+    """A page, with what it complained about and where it wanted to go."""
+
+    page: Any
+    complaints: list[str] = field(default_factory=list)
+    outside: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """A headless browser for the length of a `with` block."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        browser = playwright.chromium.launch(
+            executable_path=find_browser(), headless=True, args=flags
+        )
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextmanager
+def watched(browser: Any, **context: Any) -> Iterator[Watched]:
+    """A fresh page that may only talk to 127.0.0.1 and to files."""
+    session = browser.new_context(viewport={"width": 1280, "height": 1000}, **context)
+    result = Watched(session.new_page())
+
+    def gate(route: Any) -> None:
+        url = route.request.url
+        if url.startswith(("http://127.0.0.1:", "file:", "data:", "blob:")):
+            route.continue_()
+        else:
+            result.outside.append(url)
+            route.abort()
+
+    def complain(kind: str, text: str) -> None:
+        if not any(words in text for words in NOT_OURS):
+            result.complaints.append(f"{kind}: {text[:400]}")
+
+    session.route("**/*", gate)
+    page = result.page
+    page.on("console", lambda m: m.type == "error" and complain("console", m.text))
+    page.on("pageerror", lambda error: complain("page", str(error)))
+    try:
+        yield result
+    finally:
+        session.close()
+
+
+def open_notebook(watch: Watched, running: Lab, notebook: str) -> None:
+    """Open a notebook in Lab and wait for its cells."""
+    page = watch.page
+    page.goto(f"{running.url}/doc/tree/{notebook}?token={running.token}&reset")
+    page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=90_000)
+
+
+def run_all(watch: Watched, running: Lab, notebook: str, timeout: float = 180) -> None:
+    """Run all cells, and wait until the kernel has done them."""
+    page = watch.page
+    deadline = time.monotonic() + timeout
+    while not running.idle(notebook):
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"{notebook}: the kernel is not there")
+        page.wait_for_timeout(200)
+    page.keyboard.press("Escape")
+    page.click("div.lm-MenuBar-itemLabel:text-is('Run')")
+    page.click("li.lm-Menu-item:has-text('Run All Cells')")
+    page.wait_for_timeout(300)
+    page.wait_for_function(
+        "() => ![...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')]"
+        ".some(prompt => prompt.textContent.includes('*'))",
+        timeout=1000 * timeout,
+    )
+    while not running.idle(notebook):
+        page.wait_for_timeout(100)

@@ -1,0 +1,240 @@
+"""The figures in a real JupyterLab: every control is moved, every picture follows.
+
+For each lesson, and for one notebook with a figure of each kind: open it as a fresh
+clone would (nothing trusted, no kernel), then run all, then move every control from
+the keyboard, then look at the exported page. Pictures go to build/screens.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import figure_notebook
+import pytest
+from browser import Lab, chromium, find_browser, lab, open_notebook, run_all, watched
+
+pytestmark = [
+    pytest.mark.skipif(
+        find_browser() is None, reason="no Chromium, Chrome or Edge on this machine"
+    ),
+    pytest.mark.skipif(
+        importlib.util.find_spec("playwright") is None,
+        reason="playwright is not installed (pip install -e .[dev])",
+    ),
+]
+ROOT = Path(__file__).resolve().parent.parent
+SCREENS = ROOT / "build" / "screens"
+LESSONS = sorted(path.name for path in (ROOT / "notebooks").glob("*.ipynb"))
+NAMES = ["figures.ipynb", *LESSONS]
+UNNAMED = """() => [...document.querySelectorAll(
+  '.attn input, .attn button, .attn [role=img], .attn [role=group]')].filter(e =>
+    !(e.getAttribute('aria-label') || e.closest('label') || e.textContent.trim()))
+  .map(e => e.outerHTML.slice(0, 200))"""
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    scratch = tmp_path_factory.mktemp("lab")
+    folder = scratch / "notebooks"
+    folder.mkdir()
+    for name in LESSONS:
+        shutil.copy(ROOT / "notebooks" / name, folder)
+    figure_notebook.write(folder / "figures.ipynb")
+    with lab(folder, scratch) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    SCREENS.mkdir(parents=True, exist_ok=True)
+    with chromium() as started:
+        yield started
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_lesson_in_lab(name: str, running: Lab, browser: Any) -> None:
+    with watched(browser) as watch:
+        page = watch.page
+        open_notebook(watch, running, name)
+        page.wait_for_timeout(1500)
+        as_cloned(page)
+        run_all(watch, running, name)
+        page.wait_for_timeout(800)
+        errors = page.locator('[data-mime-type="application/vnd.jupyter.stderr"]')
+        assert errors.all_inner_texts() == []
+        expected = page.locator(".jp-Cell.jp-mod-error, .celltag_raises-exception")
+        raised = page.locator('[data-mime-type="application/vnd.jupyter.error"]')
+        assert raised.count() <= expected.count(), raised.all_text_contents()
+        assert page.evaluate(UNNAMED) == []
+        cells = page.locator(".jp-Notebook .jp-Cell").count()
+        for slider in page.locator(".attn input[type=range]").all():
+            slide(page, slider)
+        for figure in page.locator(".attn-live").all():
+            walk(page, figure)
+        for bench in page.locator(".attn-bench").all():
+            work(page, bench)
+        assert page.locator(".jp-Notebook .jp-Cell").count() == cells
+        for index, figure in enumerate(page.locator(".attn").all()):
+            figure.screenshot(path=SCREENS / f"{Path(name).stem}-{index}.png")
+        assert watch.outside == []
+        assert watch.complaints == []
+
+
+def as_cloned(page: Any) -> None:
+    """Not trusted, no kernel: numbers in tables, sliders that say they are off."""
+    for figure in page.locator(".jp-OutputArea .attn").all():
+        assert figure.locator("table, figure").first.is_visible()
+        for slider in figure.locator("input[type=range]").all():
+            assert slider.is_disabled()
+    for plot in page.locator(".jp-RenderedPlotly").all():
+        assert plot.is_visible()
+
+
+def slide(page: Any, slider: Any) -> None:
+    """Arrow keys, Home and End change the picture, and nothing else on the page."""
+    assert slider.is_enabled()
+    figure = slider.locator("xpath=ancestor::*[contains(@class, 'attn ')][1]")
+    others = page.locator(".attn-panels").all_text_contents()
+    seen = {}
+    slider.focus()
+    for key in ("Home", "ArrowRight", "End", "ArrowLeft"):
+        page.keyboard.press(key)
+        at = int(slider.input_value())
+        shown = figure.locator(".attn-panels").inner_html()
+        assert seen.setdefault(at, shown) == shown  # the same place, the same picture
+        assert figure.locator("output").text_content()
+    assert len(set(seen.values())) > 1
+    now = page.locator(".attn-panels").all_text_contents()
+    assert sum(a != b for a, b in zip(others, now, strict=True)) <= 1
+
+
+def walk(page: Any, figure: Any) -> None:
+    """The arrows move from cell to cell, and the note names where the element is."""
+    cell = figure.locator('td[tabindex="0"]').first
+    cell.focus()
+    before = figure.locator(".attn-note").text_content()
+    page.keyboard.press("ArrowRight")
+    after = figure.locator(".attn-note").text_content()
+    assert before != after
+    assert figure.locator("td.k").count() >= 2
+    figure.locator("tbody td").last.click()
+    assert figure.locator(".attn-note").text_content() != after
+
+
+def replies(bench: Any) -> int:
+    return int(bench.get_attribute("data-replies") or 0)
+
+
+def answered(page: Any, bench: Any, before: int) -> None:
+    deadline = 100
+    while replies(bench) == before and deadline:
+        page.wait_for_timeout(30)
+        deadline -= 1
+    assert replies(bench) > before, "the kernel did not answer"
+
+
+def work(page: Any, bench: Any) -> None:
+    """Every cell can be edited from the keyboard, and the results follow."""
+    results = bench.locator(".attn-out")
+    first = results.text_content()
+    for table in bench.locator(".attn-in table").all():
+        pictures = {results.text_content()}
+        for cell in table.locator("td > input, td > button").all():
+            before = replies(bench)
+            cell.focus()
+            number = cell.get_attribute("type") == "number"
+            page.keyboard.press("ArrowUp" if number else "Space")
+            answered(page, bench, before)
+            pictures.add(results.text_content())
+        assert len(pictures) > 1, "no edit of this table changed a result"
+    reset = bench.get_by_role("button", name="Reset")
+    before = replies(bench)
+    reset.press("Enter")
+    answered(page, bench, before)
+    assert results.text_content() == first
+    for box in bench.locator("input[type=number]").all()[:1]:
+        for entry in ("", "1e999"):
+            box.fill(entry)
+            assert box.get_attribute("aria-invalid") == "true"
+            assert "no finite number" in bench.locator(".attn-bad").text_content()
+            assert results.text_content() == first
+        reset.press("Enter")
+        assert bench.locator(".attn-bad").text_content() == ""
+    for row in bench.locator("th > button").all():
+        row.press("Enter")
+        told = bench.locator(".attn-say").text_content()
+        assert row.text_content() in told
+        assert bench.locator("tr.attn-row").count() >= 2
+    for preset in bench.locator(".attn-tools button").all()[:-1]:
+        preset.press("Enter")
+        assert preset.get_attribute("aria-pressed") == "true"
+
+
+def test_the_same_figures_on_a_dark_page(
+    running: Lab, browser: Any, tmp_path: Path
+) -> None:
+    with (
+        lab(running.folder, tmp_path, "JupyterLab Dark") as dark,
+        watched(browser) as w,
+    ):  # noqa: E501
+        open_notebook(w, dark, "figures.ipynb")
+        run_all(w, dark, "figures.ipynb")
+        w.page.wait_for_timeout(500)
+        for index, figure in enumerate(w.page.locator(".attn").all()):
+            figure.screenshot(path=SCREENS / f"dark-{index}.png")
+            assert faint_texts(figure) == []
+
+
+def faint_texts(figure: Any) -> list[str]:
+    """Texts in cells whose colours are nearer than 4.5 : 1, as they are drawn."""
+    found: list[str] = figure.evaluate(
+        """figure => {
+      const numbers = text => text.match(/[\\d.e+-]+/g).map(Number);
+      const part = v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+      const light = rgb => .2126 * part(rgb[0]) + .7152 * part(rgb[1])
+        + .0722 * part(rgb[2]);
+      const read = text => text.startsWith('color(')
+        ? numbers(text.replace('color(srgb', '')) : numbers(text).map(v => v / 255);
+      const bad = [];
+      for (const cell of figure.querySelectorAll('.attn-m tbody td:not(.o)')) {
+        const style = getComputedStyle(cell);
+        const back = read(style.backgroundColor);
+        if (!cell.textContent || cell.firstElementChild || back[3] < 1) continue;
+        const [a, b] = [light(read(style.color)), light(back)];
+        const contrast = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+        if (contrast < 4.5) bad.push(`${cell.textContent} ${contrast.toFixed(2)}`);
+      }
+      return bad;
+    }"""
+    )
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_exported_page(
+    name: str, running: Lab, browser: Any, tmp_path: Path
+) -> None:
+    """nbconvert's page moves without a server, a kernel or a network."""
+    import nbformat
+    from nbconvert import HTMLExporter
+
+    stored = ROOT / "notebooks" / name if name in LESSONS else running.folder / name
+    html, _ = HTMLExporter().from_notebook_node(nbformat.read(stored, 4))
+    # nbconvert's own MathJax and require.js come from a network; ours needs none.
+    html = re.sub(r'<script src="https?://[^"]*"></script>', "", html)
+    page_file = tmp_path / "page.html"
+    page_file.write_text(html, encoding="utf-8")
+    with watched(browser, offline=True) as watch:
+        watch.page.goto(page_file.as_uri())
+        for slider in watch.page.locator(".attn input[type=range]").all():
+            slide(watch.page, slider)
+        for figure in watch.page.locator(".attn-live").all():
+            walk(watch.page, figure)
+        for figure in watch.page.locator(".attn").all():
+            assert faint_texts(figure) == []
+        assert [c for c in watch.complaints if "MathJax" not in c] == []

@@ -112,7 +112,9 @@ def test_figures_have_pictures_with_their_sentence(built: Built) -> None:
     ]
     for output in figures:
         assert 500 < len(output.data["image/png"]) * 3 / 4 < pictures.MAX_BYTES
-        assert output.metadata["image/png"]["width"] == pictures.WIDTH
+        assert output.metadata["image/png"]["width"] == (
+            pictures.WIDTH + 2 * pictures.MARGIN
+        )
 
 
 def figure(number: float) -> Any:

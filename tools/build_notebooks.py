@@ -39,6 +39,10 @@ from traitlets import default
 
 CELL_TIMEOUT = 120  # seconds; a whole lesson must take less than 60
 
+# Two kernels share two cores: more threads inside each only get in the way.
+THREADS = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM")
+ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in THREADS}
+
 
 class ThisPython(KernelSpecManager):
     """Always this interpreter, whatever kernels the user has installed."""
@@ -73,7 +77,7 @@ def execute(lesson: str, notebook: Any, cwd: Path) -> Any:
         )
         try:
             # A profile of the author's must not change what a learner gets.
-            environment = {**os.environ, "IPYTHONDIR": home}
+            environment = {**os.environ, **ONE_THREAD, "IPYTHONDIR": home}
             asyncio.run(client.async_execute(env=environment))
         except CellExecutionError as error:
             message = f"{error.ename}: {error.evalue}"

@@ -27,9 +27,10 @@ PLOTLY = "application/vnd.plotly.v1+json"
 FIGURE_HTML = re.compile(r"class=[\"'][^\"']*\battnlib-(explorer|workbench)\b")
 SELECTOR = ".attnlib-explorer, .attnlib-workbench, #plotly"
 WIDTH = 760  # CSS pixels: about the width of an output in Lab on a small laptop
+MARGIN = 8
 MAX_BYTES = 60_000
 PAGE = """<!doctype html><meta charset="utf-8"><style>
-body {{ margin: 8px; background: #fff; color: #000; width: {width}px;
+body {{ margin: {margin}px; background: #fff; color: #000; width: {width}px;
   font: 14px/1.4 system-ui, "DejaVu Sans", sans-serif; }}
 </style><body>{body}</body>"""
 # Debian, Fedora, macOS, Windows; the first that is found.
@@ -160,7 +161,7 @@ class Drawer:
 
     def _shoot(self, data: Any, scale: int) -> tuple[bytes, int, int]:
         context = self._browser.new_context(
-            viewport={"width": WIDTH + 16, "height": 600},
+            viewport={"width": WIDTH + 2 * MARGIN, "height": 600},
             device_scale_factor=scale,
             offline=True,
             reduced_motion="reduce",
@@ -170,15 +171,24 @@ class Drawer:
             if PLOTLY in data:
                 _load_plotly(page, data[PLOTLY])
             else:
-                page.set_content(PAGE.format(width=WIDTH, body=data["text/html"]))
+                page.set_content(_page(data["text/html"]))
                 # One frame, so that the scripts of an explorer have drawn.
                 page.evaluate("() => new Promise(requestAnimationFrame)")
-            figure = page.locator(SELECTOR).first
-            box = figure.bounding_box()
-            png: bytes = figure.screenshot()
-            return png, round(box["width"]), round(box["height"])
+            box = page.locator(SELECTOR).first.bounding_box()
+            clip = {
+                "x": box["x"] - MARGIN,
+                "y": box["y"] - MARGIN,
+                "width": box["width"] + 2 * MARGIN,
+                "height": box["height"] + 2 * MARGIN,
+            }
+            png: bytes = page.screenshot(clip=clip, full_page=True)
+            return png, round(clip["width"]), round(clip["height"])
         finally:
             context.close()
+
+
+def _page(body: str) -> str:
+    return PAGE.format(width=WIDTH, margin=MARGIN, body=body)
 
 
 def _load_plotly(page: Any, figure: Any) -> None:
@@ -186,7 +196,7 @@ def _load_plotly(page: Any, figure: Any) -> None:
     if spec is None or spec.origin is None:
         raise LessonError("a plotly figure cannot be drawn without plotly.")
     bundle = Path(spec.origin).parent / "package_data" / "plotly.min.js"
-    page.set_content(PAGE.format(width=WIDTH, body='<div id="plotly"></div>'))
+    page.set_content(_page('<div id="plotly"></div>'))
     page.add_script_tag(path=str(bundle))
     page.evaluate(
         "figure => Plotly.newPlot('plotly', figure.data, figure.layout, "

@@ -37,8 +37,10 @@ class View:
     arguments. An array that this call does not show is None.
     """
 
-    weights: Result | None = None  #     (..., n_q, n_k)
+    weights: Result | None = None  #    (..., n_q, n_k)
     raw_scores: Result | None = None  # (..., n_q, n_k)  q @ k.T
+    q: Result | None = None  #           (..., n_q, d_k)
+    k: Result | None = None  #           (..., n_k, d_k)
     allowed: Result | None = None  #    (..., n_q, n_k)  the mask, broadcast
     sizes: Mapping[str, int] = field(default_factory=dict)
 

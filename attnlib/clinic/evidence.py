@@ -37,7 +37,13 @@ def evidence(key: str, table: Table, answer: Sequence[Outcome]) -> str:
     answer raised.
     """
     sights = [
-        Sight(case, yours, right, table.family.see(case, yours.arrays))
+        Sight(
+            case,
+            yours,
+            right,
+            table.family.see(case, yours.arrays),
+            table.family.see(case, right.arrays),
+        )
         for case, yours, right in zip(table.cases, answer, table.right, strict=True)
     ]
     for measure in (MEASURES.get(key), first_difference):
@@ -53,6 +59,8 @@ def evidence(key: str, table: Table, answer: Sequence[Outcome]) -> str:
 
 def first_difference(sight: Sight) -> str | None:
     """Where the answer first differs, if nothing better is known."""
+    if sight.yours.error not in ("", "unread"):
+        return f"given {sight.case.name}, it raises {sight.yours.error}."
     for mine, good in zip(sight.yours.arrays, sight.right.arrays, strict=False):
         if mine.shape != good.shape:
             return f"your result has the shape {mine.shape}; {good.shape} is right."
@@ -60,6 +68,11 @@ def first_difference(sight: Sight) -> str | None:
         wrong = ~np.isclose(a, b, rtol=1e-4, atol=1e-5, equal_nan=True)
         if wrong.any():
             where = tuple(np.argwhere(wrong)[0])
+            if good.dtype.kind == mine.dtype.kind == "b":
+                return (
+                    f"yours says {bool(a[where])}, where {bool(b[where])} is right "
+                    f"({sight.case.name})."
+                )
             at = f" at {place(where)}" if where else ""
             return (
                 f"yours gives {number(float(a[where]))}{at}, where "

@@ -17,7 +17,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from attnlib.clinic.case import RIGHT, Case, Family, Faults, Outcome, call
+from attnlib.clinic.case import RIGHT, Case, Family, Faults, Outcome, Result, call
 
 Row = npt.NDArray[np.float64]
 Form = tuple[object, ...]
@@ -125,6 +125,15 @@ def _close(
     rtol, atol = tolerance
     close = np.isclose(row, matrix, rtol=rtol, atol=atol, equal_nan=True)
     return np.asarray(close.all(axis=1))
+
+
+def agree(mine: Result, good: Result) -> bool:
+    """Whether two arrays hold the same numbers, as far as single precision shows."""
+    rtol, atol = SINGLE_PRECISION
+    a, b = mine.astype(np.float64), good.astype(np.float64)
+    return a.shape == b.shape and np.allclose(
+        a, b, rtol=rtol, atol=atol, equal_nan=True
+    )
 
 
 def _look_up(

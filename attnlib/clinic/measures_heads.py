@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from attnlib.clinic.sight import Sight, number, place
+from attnlib.clinic.sight import Sight, first, number, numbers, place
 
 
 def moved(sight: Sight) -> str | None:
@@ -14,8 +14,8 @@ def moved(sight: Sight) -> str | None:
     mine = sight.result()
     good = sight.right.arrays[0] if sight.right.arrays else None
     x = np.asarray(sight.case.args[0])
-    if mine is None or good is None:
-        return None
+    if mine is None or good is None or len(sight.case.args) > 2:
+        return None  # only split_heads and merge_heads move numbers and nothing else
     if mine.shape != good.shape:
         return f"your result has the shape {mine.shape}; {good.shape} is right."
     # The number itself may occur twice; so follow it by its index where it does not.
@@ -46,19 +46,23 @@ def all_heads(sight: Sight) -> str | None:
     )
 
 
-def head_differences(sight: Sight) -> str | None:
-    """Which heads have wrong weights."""
-    weights, raw = sight.weights, sight.view.raw_scores
-    if weights is None or raw is None or not sight.right.arrays:
+def misplaced(sight: Sight) -> str | None:
+    """In an x-ray: whose weights stand in the first wrong row."""
+    mine, good = sight.weights, sight.right_weights
+    if mine is None or good is None or mine.ndim < 3 or mine.shape != good.shape:
         return None
-    wrong = [
-        head
-        for head in range(weights.shape[-3])
-        if not np.allclose(weights[..., head, :, :].sum(axis=-1), 1, atol=1e-3)
-    ]
-    if not wrong:
+    wrong = np.argwhere(~np.isclose(mine, good).all(axis=-1))
+    if not len(wrong):
         return None
-    return f"in head {wrong[0]} the weights do not sum to 1."
+    head, query = (int(i) for i in wrong[0][-2:])
+    row = mine[tuple(wrong[0])]
+    where = f"in the x-ray, the row of head {head} and query {query}"
+    owner = np.argwhere(np.isclose(good, row).all(axis=-1))
+    if len(owner) == 1:
+        return f"{where} is the one of head {owner[0][-2]} and query {owner[0][-1]}."
+    if not np.isclose(row.sum(), 1, atol=1e-3):
+        return f"{where} sums to {number(float(row.sum()))}, not to 1."
+    return f"{where} is {numbers(row)}, and should be {numbers(good[tuple(wrong[0])])}."
 
 
 def width(sight: Sight) -> str | None:
@@ -86,8 +90,10 @@ MEASURES: dict[str, Callable[[Sight], str | None]] = {
             "merge_not_reshaped",
             "merge_sum",
             "merge_mean",
+            "split_no_batch",
+            "merge_no_batch",
         ),
-        moved,
+        first(moved_inside, misplaced),
     ),
     "softmax_over_heads": all_heads,
     "W_o_missing": width,

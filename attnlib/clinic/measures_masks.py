@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from attnlib.clinic.sight import Sight, number, place
+from attnlib.clinic.sight import Sight, first, number, place
 
 
 def forbidden_mass(sight: Sight) -> str | None:
@@ -17,6 +17,7 @@ def forbidden_mass(sight: Sight) -> str | None:
     if not np.isfinite(weights).all():
         return None
     mass = np.where(allowed, 0, weights).sum(axis=-1)
+    mass = np.where(np.any(allowed, axis=-1), mass, 0)  # empty rows are another story
     if mass.max(initial=0.0) <= 1e-6:
         return None
     row = np.unravel_index(int(mass.argmax()), mass.shape)
@@ -31,6 +32,8 @@ def mask_difference(sight: Sight) -> str | None:
     """How many places of the mask are open, and the first that is wrong."""
     mine, good = sight.result(), sight.right.arrays[0] if sight.right.arrays else None
     if mine is None or good is None or mine.shape != good.shape:
+        return None
+    if good.dtype.kind != "b":
         return None
     wrong = mine.astype(float) != good.astype(float)
     if not wrong.any():
@@ -100,15 +103,6 @@ def added_one(sight: Sight) -> str | None:
     )
 
 
-def first(*measures: Callable[[Sight], str | None]) -> Callable[[Sight], str | None]:
-    """The first of several measures that has something to say."""
-
-    def measure(sight: Sight) -> str | None:
-        return next((s for m in measures if (s := m(sight))), None)
-
-    return measure
-
-
 def nan_wiped(sight: Sight) -> str | None:
     """A zero where the right output is NaN."""
     mine, good = sight.result(1), sight.right.arrays[-1] if sight.right.arrays else None
@@ -138,6 +132,9 @@ MEASURES: dict[str, Callable[[Sight], str | None]] = {
     "nan_hidden": nan_wiped,
     "causal_square": mask_shape,
     "head_axis_missing": mask_shape,
+    "head_axis_first": mask_shape,
+    "article_as_printed": first(mask_difference, mask_shape),
+    "article_four_axes": first(mask_difference, mask_shape),
     "mask_tiled_over_heads": forbidden_mass,
     **dict.fromkeys(
         (
@@ -159,6 +156,8 @@ MEASURES: dict[str, Callable[[Sight], str | None]] = {
             "batch_shortest",
             "length_one_more",
             "length_one_less",
+            "causal_always",
+            "causal_forgotten_with_padding",
             "document_earlier_too",
             "document_neighbours",
             "document_first_only",

@@ -12,14 +12,15 @@ SMALLEST_WEIGHT = 1e-30  # logarithms of smaller ones say nothing
 GOOD_FIT = 1e-3
 
 
-def slope(sight: Sight) -> float | None:
+def slope(sight: Sight, scores: Float | None = None) -> float | None:
     """By what factor raw scores arrive in the softmax, read off the weights.
 
     log(weight) is score plus a constant of its row, so the differences within a row
     are differences of scores. Divided by the differences of q·k they give one factor,
-    if the answer is a softmax of q·k at all.
+    if the answer is a softmax of q·k (or of the `scores` given) at all.
     """
     weights, raw, allowed = sight.weights, sight.view.raw_scores, sight.view.allowed
+    raw = raw if scores is None else scores
     if weights is None or raw is None or weights.shape != raw.shape:
         return None
     seen = (weights > SMALLEST_WEIGHT) & np.isfinite(raw)
@@ -53,6 +54,8 @@ def scaled_by(size: str, said: str) -> Callable[[Sight], str | None]:
             return None
         d_k, other = float(sizes["d_k"]), float(sizes[size])
         times = factor * d_k**0.5
+        if abs(times - 1) < 1e-3:
+            return None  # two sizes are equal: this call does not show it
         values = {
             "√d_k": d_k**0.5,
             "1/√d_k": d_k**-0.5,
@@ -65,6 +68,51 @@ def scaled_by(size: str, said: str) -> Callable[[Sight], str | None]:
         )
 
     return measure
+
+
+def follows(left: str, right: str) -> Callable[[Sight], str | None]:
+    """The weights are a softmax of other products than q·k: of k·q, q·q or k·k."""
+
+    def measure(sight: Sight) -> str | None:
+        arrays = {"q": sight.view.q, "k": sight.view.k}
+        a, b = arrays[left], arrays[right]
+        if a is None or b is None or slope(sight) is not None:
+            return None
+        x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
+        factor = slope(sight, x @ np.swapaxes(y, -1, -2))
+        if factor is None:
+            return None
+        return (
+            f"the logarithms of your weights follow {left}·{right} exactly, with a "
+            f"slope of {number(factor)}, and do not follow q·k."
+        )
+
+    return measure
+
+
+def base(sight: Sight) -> str | None:
+    """The slope of the logarithms, which is 1 for powers of e."""
+    factor = slope(sight)
+    if factor is None or abs(factor - 1) < 1e-3:
+        return None
+    return (
+        f"the logarithms of your weights grow {number(factor)} times as fast as the "
+        "scores, and ln 2 is 0.693."
+    )
+
+
+def mixed_transposed(sight: Sight) -> str | None:
+    """What the rows of the transposed weights sum to, if the output used them."""
+    weights, out = sight.weights, sight.result(1)
+    if weights is None or out is None or len(sight.case.args) < 3:
+        return None
+    turned, v = np.swapaxes(weights, -1, -2), np.asarray(sight.case.args[2])
+    if turned.shape[-1] != v.shape[-2] or out.shape != sight.right.arrays[1].shape:
+        return None
+    if not np.allclose(turned @ v, out, atol=1e-4):
+        return None
+    sums = _one(turned).sum(axis=-1)
+    return f"your out is weightsᵀ @ v, and the rows of weightsᵀ sum to {numbers(sums)}."
 
 
 def column_sums(sight: Sight) -> str | None:
@@ -153,10 +201,8 @@ def smallest(sight: Sight) -> str | None:
     weights = sight.weights
     if weights is None or not np.isfinite(weights).all():
         return None
-    n = weights.shape[-1]
-    good = np.asarray(sight.right.arrays[0], float) if sight.right.arrays else weights
-    least = float(weights.min())
-    if not (least > 0 and good.shape == weights.shape and least > good.min() + 1e-3):
+    n, good, least = weights.shape[-1], sight.right_weights, float(weights.min())
+    if good is None or least <= max(0.0, float(good.min()) + 1e-3):
         return None
     return (
         f"your smallest weight is {number(least)}, where one softmax gives "
@@ -233,6 +279,12 @@ MEASURES: dict[str, Callable[[Sight], str | None]] = {
     "not_normalised": row_sums,
     "divides_by_mean": row_sums,
     "divides_by_norm": row_sums,
+    "base_two": base,
+    "roles_swapped": follows("k", "q"),
+    "score_q_q": follows("q", "q"),
+    "score_k_k": follows("k", "k"),
+    "shared_q_k": follows("q", "q"),
+    "weights_transposed": mixed_transposed,
     "sign_flipped": order,
     "exp_missing": negative,
     "log_softmax": negative,

@@ -8,7 +8,8 @@ raises or overflows just as a known mistake does is told its name as well.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,10 +18,10 @@ import numpy as np
 from attnlib.clinic.case import Outcome, Result
 from attnlib.clinic.catalogue import Mistake, get
 from attnlib.clinic.evidence import evidence
-from attnlib.clinic.match import Match, Table
+from attnlib.clinic.match import Match, Table, agree
 from attnlib.exercises import explain, stubs, text
 from attnlib.exercises.exercise import Exercise, Part
-from attnlib.exercises.read import read
+from attnlib.exercises.read import Read, read
 from attnlib.exercises.run import LIMIT, Ran, run
 
 Status = Literal[
@@ -64,6 +65,18 @@ class _Answer:
     sentences: tuple[str, ...]  # why a value could not be read; "" where it could
 
 
+class _Clock:
+    """Gives each call its limit, and all calls together twice as much."""
+
+    def __init__(self, limit: float) -> None:
+        self.limit = limit
+        self._end = time.monotonic() + 2 * limit
+
+    def next(self) -> float:
+        """Seconds for the next call."""
+        return min(self.limit, max(0.05, self._end - time.monotonic()))
+
+
 def judge_function(
     exercise: Exercise, answer: object, seed: int = 0, limit: float = LIMIT
 ) -> Verdict:
@@ -78,10 +91,11 @@ def judge_function(
     arguments = stubs.wrong_arguments(exercise.solution, answer, table.cases[0].args)
     if arguments:
         return Verdict("type", text.not_yet(name, arguments))
-    seen = _ask(exercise, answer, table, limit)
+    clock = _Clock(limit)
+    seen = _ask(exercise, answer, table, clock)
     if isinstance(seen.runs[0].error, NotImplementedError):
         return Verdict("not started", text.not_started(name))
-    status, sentence, mistakes = _verdict(exercise, seen, table, limit)
+    status, sentence, mistakes = _verdict(exercise, seen, table, clock)
     whole = text.passed if status == "passed" else text.not_yet
     result = whole(name, sentence)
     characters = sum(r.printed for r in seen.runs)
@@ -95,8 +109,6 @@ def _not_callable(answer: object) -> str:
         return text.ANSWER_NONE
     if inspect.isclass(answer):
         return text.ANSWER_CLASS
-    if inspect.isgeneratorfunction(answer):
-        return text.returned(text.GENERATOR.rstrip("."), "any")
     if not callable(answer):
         kind = text.a(type(answer).__name__)
         if isinstance(answer, (np.ndarray, np.generic, tuple, list, float, int)):
@@ -105,48 +117,66 @@ def _not_callable(answer: object) -> str:
     return ""
 
 
+def _call(
+    exercise: Exercise,
+    answer: Callable[..., object],
+    args: tuple[object, ...],
+    clock: _Clock,
+) -> Ran:
+    """Call the answer and read what it returns, both under the same guard."""
+
+    def read_answer(*given: object) -> Read:
+        return read(answer(*given), exercise.returns)
+
+    return run(read_answer, args, clock.next())
+
+
 def _ask(
-    exercise: Exercise, answer: Callable[..., object], table: Table, limit: float
+    exercise: Exercise, answer: Callable[..., object], table: Table, clock: _Clock
 ) -> _Answer:
     runs: list[Ran] = []
     outcomes: list[Outcome] = []
     sentences: list[str] = []
     for case in table.cases:
-        ran = run(answer, case.args, limit)
+        ran = _call(exercise, answer, case.args, clock)
         runs.append(ran)
+        found = ran.value if isinstance(ran.value, Read) else Read()
+        sentences.append(found.sentence)
         if ran.error is not None:
             outcomes.append(Outcome(error=type(ran.error).__name__))
-            sentences.append("")
-            if ran.timed_out:  # the next case would take as long
-                break
-            continue
-        found = read(ran.value, exercise.returns)
-        unread = Outcome(error="unread") if found.sentence else Outcome(found.arrays)
-        outcomes.append(unread)
-        sentences.append(found.sentence)
+        elif found.sentence:
+            outcomes.append(Outcome(error="unread"))
+        else:
+            outcomes.append(Outcome(found.arrays))
+        if ran.timed_out:  # the next case would take as long
+            break
     return _Answer(answer, tuple(runs), tuple(outcomes), tuple(sentences))
+
+
+class _LawTimedOut(Exception):
+    pass
 
 
 _Found = tuple[Status, str, tuple[Mistake, ...]]
 
 
-def _verdict(exercise: Exercise, seen: _Answer, table: Table, limit: float) -> _Found:
+def _verdict(exercise: Exercise, seen: _Answer, table: Table, clock: _Clock) -> _Found:
     if seen.runs[-1].timed_out:
         case = table.cases[len(seen.runs) - 1]
-        return "timeout", text.timed_out(limit, case.name), ()
+        return "timeout", text.timed_out(clock.limit, case.name), ()
     match = table.match(seen.outcomes)
     if match.readings:
-        return _named(match, seen, table)
+        return _named(exercise, match, seen, table)
     slip = _first_slip(exercise, seen, table)
     if slip is not None:
         return slip
     if not match.right:
-        return _unnamed(exercise, seen, table, limit)
-    broken = _broken_law(exercise, seen.function, limit)
+        return _unnamed(exercise, seen, table, clock)
+    broken = _broken_law(exercise, seen.function, clock)
     return broken or ("passed", exercise.why, ())
 
 
-def _named(match: Match, seen: _Answer, table: Table) -> _Found:
+def _named(exercise: Exercise, match: Match, seen: _Answer, table: Table) -> _Found:
     """The name of the mistake, and the number that gave it away."""
     readings = [[get(key) for key in sorted(reading)] for reading in match.readings]
     order = list(table.family.faults)
@@ -169,6 +199,8 @@ def _named(match: Match, seen: _Answer, table: Table) -> _Found:
     if error is not None and error[1] is not None:
         name = table.cases[error[0]].name
         lines.append(explain.raised(error[1], seen.function, name).splitlines()[0])
+    lines.append(_changed_input(exercise, seen, table))
+    lines = [line for line in lines if line]
     return "mistake", "\n".join(lines), mistakes
 
 
@@ -193,11 +225,9 @@ def _first_slip(exercise: Exercise, seen: _Answer, table: Table) -> _Found | Non
             kind = _wrong_kind(part, mine)
             if kind:
                 return "type", kind, ()
-    for case, ran in zip(table.cases, seen.runs, strict=True):
-        if ran.changed:
-            names = stubs.argument_names(exercise.solution)
-            changed = [names[i] for i in ran.changed]
-            return "mutates", text.mutates(changed, case.name), ()
+    changed = _changed_input(exercise, seen, table)
+    if changed:
+        return "mutates", changed, ()
     for case, yours, right in triples:
         for part, mine, good in zip(
             exercise.returns, yours.arrays, right.arrays, strict=True
@@ -211,6 +241,14 @@ def _first_slip(exercise: Exercise, seen: _Answer, table: Table) -> _Found | Non
     return None
 
 
+def _changed_input(exercise: Exercise, seen: _Answer, table: Table) -> str:
+    for case, ran in zip(table.cases, seen.runs, strict=True):
+        if ran.changed:
+            names = stubs.argument_names(exercise.solution)
+            return text.mutates([names[i] for i in ran.changed], case.name)
+    return ""
+
+
 def _wrong_kind(part: Part, mine: Result) -> str:
     truth = mine.dtype.kind == "b"
     if part.kind == "number":
@@ -218,53 +256,36 @@ def _wrong_kind(part: Part, mine: Result) -> str:
     return "" if truth else text.wrong_kind(part.name, str(mine.dtype))
 
 
-def _unnamed(exercise: Exercise, seen: _Answer, table: Table, limit: float) -> _Found:
-    broken = _broken_law(exercise, seen.function, limit)
+def _unnamed(exercise: Exercise, seen: _Answer, table: Table, clock: _Clock) -> _Found:
+    broken = _broken_law(exercise, seen.function, clock)
     if broken:
         return broken
     for case, yours, right in zip(table.cases, seen.outcomes, table.right, strict=True):
-        alone = Table(table.family, [case])
-        if alone.right == (right,) or not alone.match([yours]).right:
-            for part, mine, good in zip(
-                exercise.returns, yours.arrays, right.arrays, strict=True
-            ):
-                if not np.allclose(
-                    mine.astype(float),
-                    good.astype(float),
-                    rtol=1e-4,
-                    atol=1e-5,
-                    equal_nan=True,
-                ):
-                    given = stubs.arguments(exercise.solution, case.args)
-                    return (
-                        "differs",
-                        text.differs(
-                            f"{part.name}, {case.name}",
-                            given,
-                            stubs.shown(mine),
-                            stubs.shown(good),
-                        ),
-                        (),
-                    )
+        for part, mine, good in zip(
+            exercise.returns, yours.arrays, right.arrays, strict=True
+        ):
+            if not agree(mine, good):
+                name = f"{part.name}, {case.name}"
+                given = stubs.arguments(exercise.solution, case.args)
+                pair = stubs.shown(mine), stubs.shown(good)
+                return "differs", text.differs(name, given, *pair), ()
     return "differs", text.value_wrong(), ()
 
 
 def _broken_law(
-    exercise: Exercise, function: Callable[..., object], limit: float
+    exercise: Exercise, function: Callable[..., object], clock: _Clock
 ) -> _Found | None:
     def call(*args: object) -> tuple[Result, ...] | None:
-        ran = run(function, args, limit)
-        if ran.error is not None:
-            return None
-        return read(ran.value, exercise.returns).arrays or None
+        ran = _call(exercise, function, args, clock)
+        if ran.timed_out:
+            raise _LawTimedOut
+        return ran.value.arrays or None if isinstance(ran.value, Read) else None
 
     for law in exercise.laws:
-        sentence = law.broken(call)
+        try:
+            sentence = law.broken(call)
+        except _LawTimedOut:
+            return "timeout", text.timed_out(clock.limit, law.name), ()
         if sentence:
             return "law", text.law(law.name, sentence), ()
     return None
-
-
-def all_mistakes(exercise: Exercise) -> Sequence[Mistake]:
-    """Every mistake this exercise can name."""
-    return [get(key) for key in exercise.family.faults]

@@ -175,7 +175,11 @@ def see_softmax(case: Case, arrays: tuple[Result, ...]) -> View:
     scores = np.asarray(case.args[0])
     if axis not in (-1, scores.ndim - 1) or not arrays:
         return View()
-    return View(weights=arrays[0], allowed=~np.isneginf(scores))
+    return View(
+        weights=arrays[0] if arrays[0].shape == scores.shape else None,
+        raw_scores=scores,
+        allowed=~np.isneginf(scores),
+    )
 
 
 def see_attention(case: Case, arrays: tuple[Result, ...]) -> View:
@@ -191,7 +195,7 @@ def see_attention(case: Case, arrays: tuple[Result, ...]) -> View:
     mask = case.args[3] if len(case.args) > 3 else None
     allowed = np.broadcast_to(True if mask is None else np.asarray(mask), raw.shape)
     weights = arrays[0] if arrays and arrays[0].shape == raw.shape else None
-    return View(weights=weights, raw_scores=raw, allowed=allowed, sizes=sizes)
+    return View(weights, raw, q, k, allowed, sizes)
 
 
 _EXP = ("sign_flipped", "base_two", "exp_missing", "sigmoid", "log_softmax")

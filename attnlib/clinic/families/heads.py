@@ -20,6 +20,8 @@ def split_heads(x: Float, n_heads: int, *, faults: Faults = RIGHT) -> Float:
     if "heads_of_size_n_heads" in faults:
         n_heads = d_model // n_heads
     d = d_model // n_heads
+    if "split_no_batch" in faults:
+        return np.swapaxes(x.reshape(len(x), n_heads, -1), 0, 1)
     if "split_no_transpose" in faults:
         return x.reshape(*batch, n_heads, n, d)
     if "split_interleaved" in faults:
@@ -49,6 +51,10 @@ def merge_heads(x: Float, *, faults: Faults = RIGHT) -> Float:
         return np.asarray(x.sum(axis=-3))
     if "merge_mean" in faults:
         return np.asarray(x.mean(axis=-3))
+    if "merge_mean_repeated" in faults:
+        return np.concatenate([x.mean(axis=-3)] * n_heads, axis=-1)
+    if "merge_no_batch" in faults:
+        return x.transpose(1, 0, 2).reshape(n, n_heads * d)
     parts = np.swapaxes(x, -2, -3)
     if "merge_not_reshaped" in faults:
         return parts
@@ -71,6 +77,8 @@ def multi_head(
     if "weights_W_transposed" in faults:
         W_q, W_k, W_v = W_q.T, W_k.T, W_v.T
     n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
+    if "one_head" in faults:
+        n_heads = n_kv_heads = 1
     q = split_heads(x @ W_q, n_heads, faults=faults)
     k = split_heads(x @ W_k, n_kv_heads, faults=faults)
     v = split_heads(x @ W_v, n_kv_heads, faults=faults)
@@ -157,6 +165,8 @@ def see_multi_head(case: Case, arrays: tuple[Result, ...]) -> View:
     return View(
         weights=weights,
         raw_scores=raw,
+        q=q,
+        k=k,
         allowed=np.broadcast_to(allowed, raw.shape),
         sizes={
             "n_q": n,
@@ -191,6 +201,7 @@ SPLIT_HEADS = Family(
             "split_features_first",
             "split_wrong_axes",
             "split_heads_before_batch",
+            "split_no_batch",
         ),
         "size": ("heads_of_size_n_heads",),
     },
@@ -206,6 +217,7 @@ MERGE_HEADS = Family(
             "merge_not_reshaped",
             "merge_sum",
             "merge_mean",
+            "merge_no_batch",
         )
     },
 )
@@ -221,8 +233,13 @@ MULTI_HEAD = Family(
             "scale_d_v",
             "scale_multiplied",
         ),
-        "split": ("split_no_transpose", "split_interleaved"),
-        "merge": ("merge_no_transpose", "merge_interleaved"),
+        "split": (
+            "split_no_transpose",
+            "split_interleaved",
+            "split_no_batch",
+            "one_head",
+        ),
+        "merge": ("merge_no_transpose", "merge_interleaved", "merge_mean_repeated"),
         "roles": ("roles_swapped", "shared_q_k"),
         "softmax": ("softmax_over_heads", "axis_second_last", "softmax_twice"),
         "missing": ("softmax_missing", "not_stable"),

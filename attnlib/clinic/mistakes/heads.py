@@ -26,7 +26,7 @@ MISTAKES = (
         "M22",
         "The features are dealt out to the heads like cards",
         "Head 0 then gets features 0, n_heads, 2 n_heads, and so on. That is allowed "
-        "only if the rows of the weights are sorted likewise.",
+        "only if the columns of the weights are sorted likewise.",
         "Head 0 takes the first d features, side by side.",
     ),
     Mistake(
@@ -49,6 +49,13 @@ MISTAKES = (
         "The heads stand before the batch",
         "Every batch axis stays to the left of the heads.",
         "Count the axes from the end: -2 and -3.",
+    ),
+    Mistake(
+        "split_no_batch",
+        "M20",
+        "Only tables of two axes are split rightly",
+        "A batch has axes in front, and they must stay where they are.",
+        "Keep x.shape[:-1], and count the axes from the end: -3 and -2.",
     ),
     Mistake(
         "heads_of_size_n_heads",
@@ -102,6 +109,29 @@ MISTAKES = (
         "The heads are averaged",
         "Heads are put side by side; W_o decides how they mix.",
         "Keep all n_heads * d numbers of each token.",
+    ),
+    Mistake(
+        "merge_no_batch",
+        "M21",
+        "Only heads without a batch are merged rightly",
+        "A batch has axes in front, and they must stay where they are.",
+        "Count the axes from the end: -3 and -2, and keep x.shape[:-3].",
+    ),
+    Mistake(
+        "merge_mean_repeated",
+        "M21",
+        "The heads are averaged",
+        "Heads are put side by side; W_o decides how they mix. A mean has lost what "
+        "each of them found.",
+        "Keep all n_heads * d_v numbers of each token.",
+    ),
+    Mistake(
+        "one_head",
+        "",
+        "All features are attended as one head",
+        "One head gives each query one row of weights. n_heads heads give n_heads "
+        "rows, each from its own columns of q and k.",
+        "Split q, k and v before they meet.",
     ),
     Mistake(
         "shared_q_k",

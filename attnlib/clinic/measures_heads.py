@@ -46,6 +46,22 @@ def all_heads(sight: Sight) -> str | None:
     )
 
 
+def moved_inside(sight: Sight) -> str | None:
+    """The same inside multi-head attention: whose weights an x-ray shows where."""
+    weights, right = sight.weights, sight.right.arrays
+    if weights is None or weights.ndim != 3 or not right:
+        return moved(sight)
+    n_heads, n, _ = weights.shape
+    good = np.swapaxes(right[0].reshape(n, n_heads, n), 0, 1)
+    for head, token in np.argwhere(np.abs(weights).max(axis=-2) < 1e-9):
+        return (
+            f"in head {head} no query gives token {token} any weight; right is up to "
+            f"{number(float(good[head, :, token].max()))}. Its numbers are not in "
+            "this head."
+        )
+    return None
+
+
 def misplaced(sight: Sight) -> str | None:
     """In an x-ray: whose weights stand in the first wrong row."""
     mine, good = sight.weights, sight.right_weights

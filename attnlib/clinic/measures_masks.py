@@ -134,7 +134,11 @@ MEASURES: dict[str, Callable[[Sight], str | None]] = {
     "head_axis_missing": mask_shape,
     "head_axis_first": mask_shape,
     "article_as_printed": first(mask_difference, mask_shape),
-    "article_four_axes": first(mask_difference, mask_shape),
+    "article_boolean": first(mask_difference, mask_shape),
+    "tril_of_one_row": first(mask_difference, mask_shape),
+    "only_padding": mask_shape,
+    "only_causal": mask_shape,
+    "empty_row_unmasked": forbidden_mass,
     "mask_tiled_over_heads": forbidden_mass,
     **dict.fromkeys(
         (
@@ -157,6 +161,10 @@ MEASURES: dict[str, Callable[[Sight], str | None]] = {
             "length_one_more",
             "length_one_less",
             "causal_always",
+            "triu",
+            "triu_shifted",
+            "padding_column",
+            "document_later_too",
             "causal_forgotten_with_padding",
             "document_earlier_too",
             "document_neighbours",

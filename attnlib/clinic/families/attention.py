@@ -151,7 +151,11 @@ def masked_softmax(
             scores = np.where(allowed, scores, -10.0 / math.sqrt(d_k))
         else:
             fills = [fill for key, fill in WEAK_FILLS.items() if key in faults]
-            scores = np.where(allowed, scores, fills[0] if fills else -np.inf)
+            filled = np.where(allowed, scores, fills[0] if fills else -np.inf)
+            if "empty_row_unmasked" in faults:  # a constant for all drops out
+                some = allowed.any(axis=-1, keepdims=True)
+                filled = np.where(some, filled, scores)
+            scores = filled
     return softmax(scores.astype(scores.dtype), faults=faults)
 
 
@@ -255,7 +259,7 @@ MASKED_ATTENTION = Family(
             "mask_before_scale",
         ),
         "mask axes": ("mask_transposed",),
-        "empty": ("empty_row_nan", "empty_row_uniform"),
+        "empty": ("empty_row_nan", "empty_row_uniform", "empty_row_unmasked"),
         "nan": ("nan_hidden",),
     },
     see_attention,

@@ -9,8 +9,8 @@ from attnlib.clinic.case import RIGHT, Case, Family, Faults, Result, View
 
 Array = npt.NDArray[np.generic]
 
-# How the finished mask is handed over. These are the last step of all three masks.
-_HANDED_OVER = ("mask_inverted", "mask_numbers", "mask_additive", "mask_transposed")
+# How the finished mask is handed over. The last step of every mask.
+HANDED_OVER = ("mask_inverted", "mask_numbers", "mask_additive", "mask_transposed")
 
 
 def causal(n_q: int, n_k: int | None = None, *, faults: Faults = RIGHT) -> Array:
@@ -31,47 +31,10 @@ def causal(n_q: int, n_k: int | None = None, *, faults: Faults = RIGHT) -> Array
         allowed = j >= i + offset
     elif "causal_self_only" in faults:
         allowed = j == i + offset
-    return hand_over(allowed, faults)
-
-
-def causal_padding(lengths: npt.ArrayLike, n: int, *, faults: Faults = RIGHT) -> Array:
-    """Earlier tokens only, and real tokens only: (batch, n, n)."""
-    lengths = np.asarray(lengths)
-    i, j = np.arange(n)[:, None], np.arange(n)
-    past = np.broadcast_to(j <= i, (len(lengths), n, n))
-    if "diagonal_missing" in faults:
-        past = np.broadcast_to(j < i, past.shape)
-    elif "causal_mirrored" in faults:
-        past = np.broadcast_to(j >= i, past.shape)
-    ends = lengths[::-1] if "batch_reversed" in faults else lengths
-    if "batch_longest" in faults:
-        ends = np.full_like(lengths, lengths.max(initial=0))
-    elif "batch_shortest" in faults:
-        ends = np.full_like(lengths, lengths.min(initial=n))
-    if "length_one_more" in faults:
-        ends = ends + 1
-    elif "length_one_less" in faults:
-        ends = ends - 1
-    real = np.broadcast_to(j < ends[:, None, None], past.shape)
-    if "padding_inverted" in faults:
-        real = ~real
-    if "padding_on_queries" in faults:
-        real = np.swapaxes(real, -1, -2)
-    elif "padding_on_both" in faults:
-        real = real & np.swapaxes(real, -1, -2)
-    if "combined_by_or" in faults:
-        allowed = past | real
-    elif "combined_by_xor" in faults:
-        allowed = past ^ real
-    elif "padding_missing" in faults:
-        allowed = past.copy()
-    elif "causal_missing" in faults:
-        allowed = real.copy()
-    elif "tril_of_padding" in faults:
-        # np.tril of a (batch, 1, n) array keeps only key 0: what the article does.
-        allowed = np.broadcast_to(real & (j == 0), past.shape)
-    else:
-        allowed = past & real
+    elif "triu" in faults:
+        allowed = j > i  # np.triu(..., k=1), which knows of no offset
+    elif "triu_shifted" in faults:
+        allowed = j > i + offset
     return hand_over(allowed, faults)
 
 
@@ -84,6 +47,8 @@ def document(ids: npt.ArrayLike, *, faults: Faults = RIGHT) -> Array:
     allowed = np.asarray(q == k)
     if "document_earlier_too" in faults:
         allowed = np.asarray(q >= k)
+    elif "document_later_too" in faults:
+        allowed = np.asarray(q <= k)
     elif "document_neighbours" in faults:
         allowed = (q == k) & (abs(i - j) <= 1)
     elif "document_first_only" in faults:
@@ -121,28 +86,8 @@ CAUSAL = Family(
     {
         "alignment": ("aligned_top_left", "causal_square"),
         "diagonal": ("diagonal_missing", "diagonal_next"),
-        "shape": ("causal_missing", "causal_mirrored", "causal_self_only"),
-        "handed over": _HANDED_OVER,
-    },
-    see_mask,
-)
-CAUSAL_PADDING = Family(
-    "causal_padding",
-    causal_padding,
-    {
-        "combined": (
-            "combined_by_or",
-            "padding_missing",
-            "causal_missing",
-            "tril_of_padding",
-            "combined_by_xor",
-        ),
-        "axis": ("padding_on_queries", "padding_on_both"),
-        "diagonal": ("diagonal_missing", "causal_mirrored"),
-        "batch": ("batch_reversed", "batch_longest", "batch_shortest"),
-        "length": ("length_one_more", "length_one_less"),
-        "padding": ("padding_inverted",),
-        "handed over": _HANDED_OVER,
+        "shape": ("causal_missing", "causal_mirrored", "causal_self_only", "triu"),
+        "handed over": HANDED_OVER,
     },
     see_mask,
 )
@@ -152,13 +97,14 @@ DOCUMENT = Family(
     {
         "rule": (
             "document_earlier_too",
+            "document_later_too",
             "document_neighbours",
             "document_first_only",
             "document_missing",
         ),
         "causal": ("document_causal",),
         "axis": ("head_axis_missing",),
-        "handed over": _HANDED_OVER,
+        "handed over": HANDED_OVER,
     },
     see_mask,
 )

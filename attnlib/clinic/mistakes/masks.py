@@ -84,9 +84,9 @@ MISTAKES = (
     Mistake(
         "mask_fill_10000",
         "M11",
-        "Forbidden scores become -10000, which is not always low enough",
-        "Where the scores themselves lie at -20000, the forbidden key wins. -inf never "
-        "does.",
+        "Forbidden scores become a finite number, not always low enough",
+        "Where the scores themselves lie at -20000, a forbidden key with -10000 wins. "
+        "With -inf it never does.",
         "Which score gives a weight of exactly 0?",
         "karpathy/minGPT#75",
     ),

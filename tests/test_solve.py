@@ -88,3 +88,30 @@ def test_every_exercise_stands_in_its_lesson() -> None:
         ]
         assert sorted(found) == sorted(exercises.names(int(source.stem[:2])))
         assert source.stem[:2] not in lesson_rules.NUMPY_LESSONS or found
+
+
+def test_what_cannot_be_solved_is_named(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(solve, "NOTEBOOKS", tmp_path)
+    monkeypatch.setattr(solve, "SOLVED", tmp_path / "solved")
+    (tmp_path / "01_tiny.ipynb").write_bytes(ns.to_bytes(tiny_lesson.tiny()))
+    assert solve.main(["01"]) == 1
+    said = capsys.readouterr().out
+    assert said.startswith("FAILED  lesson 01_tiny, KeyError: ")
+    assert "answer" in said
+    assert not (tmp_path / "solved" / "01_tiny.ipynb").exists()
+
+
+def test_solved_notebooks_are_made_once(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(solve, "SOLVED", tmp_path / "solved")
+    made: list[bytes] = []
+    monkeypatch.setattr(solve, "solve", lambda content: made.append(content) or content)
+    stored = tmp_path / "01_tiny.ipynb"
+    stored.write_bytes(b"one")
+    assert [solve.write_solved(stored), solve.write_solved(stored)] == [True, False]
+    stored.write_bytes(b"two")
+    assert solve.write_solved(stored)
+    assert made == [b"one", b"two"]

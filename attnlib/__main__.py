@@ -6,7 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from attnlib import __version__, doctor
+import attnlib
+from attnlib import doctor
 
 SIGNS = {"ok": "ok      ", "old": "too old ", "missing": "missing "}
 
@@ -23,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="attnlib", description="Attention by Hand: the library of the course."
     )
-    parser.add_argument("--version", action="version", version=__version__)
+    parser.add_argument("--version", action="version", version=attnlib.__version__)
     commands = parser.add_subparsers(dest="command", metavar="command")
     look = commands.add_parser(
         "doctor",

@@ -181,7 +181,7 @@ def test_the_same_figures_on_a_dark_page(
     with (
         lab(running.folder, tmp_path, "JupyterLab Dark") as dark,
         watched(browser) as w,
-    ):  # noqa: E501
+    ):
         open_notebook(w, dark, "figures.ipynb")
         run_all(w, dark, "figures.ipynb")
         w.page.wait_for_timeout(500)

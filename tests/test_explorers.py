@@ -1,0 +1,300 @@
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attnlib.explorers import (
+    bars,
+    explore,
+    follow,
+    histogram,
+    lights,
+    matrix,
+    note,
+)
+from attnlib.explorers.cells import strength, td, text
+from attnlib.explorers.explorer import MAX_BYTES, asset
+from attnlib.explorers.numbers import compact, one_line, rounded
+from attnlib.shapes import ShapeError
+
+NAMES = {"control": "t", "labels": [0, 1], "title": "T", "sentence": "It moves."}
+
+
+def two_states():
+    return [[matrix([[t, 1 - t]], title="w"), note(f"t = {t}")] for t in (0.0, 0.25)]
+
+
+class Tags(HTMLParser):
+    """Every tag with its attributes, and whether tags are closed in order."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.found, self.open = [], []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+        if tag not in {"input", "br", "meta"}:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+def packed(html):
+    found = re.search(r'<script type="application/json">(.*?)</script>', html)
+    return json.loads(found.group(1))
+
+
+def test_the_bundle_is_a_sentence_and_html():
+    figure = explore(two_states(), **NAMES)
+    bundle = figure._repr_mimebundle_()
+    assert set(bundle) == {"text/plain", "text/html"}
+    assert bundle["text/plain"] == "It moves." == repr(figure)
+
+
+def test_the_page_is_a_closed_table_with_names_for_a_screen_reader():
+    tags = Tags(explore(two_states(), **NAMES, start=1).html)
+    assert tags.open == []
+    (slider,) = tags.all("input")
+    assert slider["type"] == "range"
+    assert "disabled" in slider
+    assert slider["value"] == "1"
+    assert slider["aria-valuetext"] == "1"
+    # JupyterLab looks at the focused element itself, not at what is around it.
+    assert slider["data-lm-suppress-shortcuts"] == "true"
+    assert len(tags.all("caption")) == 1
+    assert {th.get("scope") for th in tags.all("th")} == {"row", "col"}
+    assert not any("id" in attributes for _, attributes in tags.found)
+
+
+def test_nothing_is_fetched():
+    for html in (explore(two_states(), **NAMES).html, lights([("a", "ok", "")]).html):
+        assert not re.search(r"https?:|url\(|@import|src=", html)
+
+
+def test_the_same_arrays_give_the_same_page():
+    assert explore(two_states(), **NAMES) == explore(two_states(), **NAMES)
+    other = explore([two_states()[1], two_states()[0]], **NAMES)
+    assert other.html != explore(two_states(), **NAMES).html
+
+
+def test_the_states_travel_as_rounded_numbers():
+    data = packed(explore(two_states(), **NAMES).html)
+    assert data["states"][1] == [{"t": "w", "v": [0.25, 0.75]}, {"t": "t = 0.25"}]
+
+
+def test_colours_compare_over_all_states():
+    states = [[matrix([[1.0]], title="w")], [matrix([[4.0]], title="w")]]
+    html = explore(states, **NAMES).html
+    assert 'data-maximum="4"' in html
+    assert "--a:0.25" in html
+
+
+def test_text_is_escaped_everywhere():
+    bad = '<b>"&'
+    panels = [
+        matrix([[1.0]], rows=[bad], columns=[bad], title=bad),
+        bars([1.0], [bad], bad),
+        histogram([1], [0, 1], bad),
+        note(bad),
+    ]
+    html = explore([panels], control=bad, labels=[bad], title=bad, sentence="S.").html
+    assert "<b>" not in html
+    assert Tags(html).open == []
+
+
+def test_a_script_end_in_a_title_does_not_end_the_script():
+    end = "</script><script>alert(1)</script>"
+    html = explore(
+        [[note(end)]], control="c", labels=[0], title="T", sentence="S."
+    ).html
+    assert html.count("</script>") == 2
+    assert packed(html)["states"] == [[{"t": end}]]
+
+
+@given(st.lists(st.floats(allow_nan=True, allow_infinity=True, width=64), min_size=1))
+@settings(derandomize=True, deadline=None, max_examples=60)
+def test_any_float_survives_json(values):
+    kept = json.loads(compact(rounded(values, 3)))
+    for value, found in zip(values, kept, strict=True):
+        if np.isfinite(value):
+            assert found == pytest.approx(value, abs=6e-4, rel=1e-12)
+            assert text(found, 3).replace("-", "").replace(".", "").isdigit()
+        else:
+            assert text(found, 3) in {"NaN", "∞", "-∞"}
+
+
+def test_minus_zero_is_zero():
+    assert text(rounded([-0.0001], 2)[0], 2) == "0.00"
+    assert text(-0.001, 2) == "0.00"
+
+
+def test_a_cell_says_by_shape_what_its_colour_says():
+    assert "✓" in td(1, 0, "mask", 1)
+    assert "×" in td(0, 0, "mask", 1)
+    assert "-∞" in td("-inf", 2, "weights", 1)
+    assert 'class="n"' in td(-1, 0, "signed", 1)
+    assert 'class="p k"' in td(1, 0, "weights", 1, marked=True)
+    assert strength(3, 2) == 1.0
+
+
+def luminance(parts):
+    parts = np.array(parts)
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return float(linear @ (0.2126, 0.7152, 0.0722))
+
+
+def variables(css, theme):
+    """The variables of a theme, short colours written out."""
+    blocks = re.findall(r"\{(--zero[^}]*|\n--zero[^}]*)\}?", css)
+    found = dict(re.findall(r"--([a-z]+):([^;}\n]+)", blocks[theme]))
+    return {k: v * 2 if k == "zero" and len(v) == 4 else v for k, v in found.items()}
+
+
+@pytest.mark.parametrize("theme", [0, 1])
+@pytest.mark.parametrize(("ramp", "turn"), [("blue", "t"), ("orange", "tn")])
+def test_numbers_are_readable_on_every_strength_of_colour(theme, ramp, turn):
+    found = variables(asset("style.css"), theme)
+    zero = found["zero"].replace("#", "").ljust(6, "f")
+    full, turning = found[ramp].lstrip("#"), float(found[turn])
+    for a in np.linspace(0, 1, 201):
+        mixed = [
+            (1 - a) * int(zero[i : i + 2], 16) / 255
+            + a * int(full[i : i + 2], 16) / 255
+            for i in (0, 2, 4)
+        ]
+        back = luminance(mixed)
+        white = (a > turning) if found["up"] == "1" else (a < turning)
+        ink = 1.0 if white else 0.0
+        contrast = (max(ink, back) + 0.05) / (min(ink, back) + 0.05)
+        assert contrast > 4.5, f"{ramp} at {a}: {contrast:.2f}"
+
+
+def test_follow_sends_the_ids_and_names():
+    ids = np.arange(6).reshape(2, 3)
+    x = matrix(ids, title="x", digits=0)
+    xt = matrix(ids.T, title="x.T", digits=0)
+    figure = follow([x, xt], [ids, ids.T], title="T", sentence="S.", start=(1, 0))
+    assert packed(figure.html) == {
+        "names": ["x", "x.T"],
+        "ids": [[0, 1, 2, 3, 4, 5], [0, 3, 1, 4, 2, 5]],
+        "start": 3,
+    }
+
+
+def test_groups_colour_cells():
+    html = matrix([[1, 2]], title="x", colour="groups", groups=[[0, 9]]).html()
+    assert 'class="g0"' in html
+    assert 'class="g1"' in html
+
+
+def test_lights_count_and_name_what_is_left():
+    rows = [("a", "ok", ""), ("b", "old", "do x"), ("c", "missing", "do y")]
+    figure = lights(rows)
+    assert figure.sentence == "1 of 3 things are in order; to do: b, c."
+    for sign in ("● ", "▲ ", "■ "):
+        assert sign.strip() in figure.html
+    assert lights([("a", "ok", "")]).sentence == (
+        "1 of 1 things are in order; nothing to do."
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: explore([], **NAMES), "T has no state to show."),
+        (
+            lambda: explore(two_states(), **NAMES | {"labels": [1]}),
+            "T has 2 states, but 1 labels for them.",
+        ),
+        (
+            lambda: explore(two_states(), **NAMES, start=2),
+            "start=2 is none of the 2 states of T.",
+        ),
+        (
+            lambda: explore([two_states()[0], two_states()[1][:1]], **NAMES),
+            "a slider changes numbers, not shapes.",
+        ),
+        (
+            lambda: explore(two_states(), **NAMES | {"sentence": "two\nlines"}),
+            "a figure needs a sentence of one line",
+        ),
+        (
+            lambda: matrix([1.0], title="w"),
+            "w needs two axes to be shown as a table, but its shape is (1,).",
+        ),
+        (
+            lambda: matrix([[1.0]], title="w", rows=["a", "b"]),
+            "w has 1 rows, but 2 labels were given for them.",
+        ),
+        (
+            lambda: matrix([[1.0]], title="w", marked=[(1, 0)]),
+            "marked cell (1, 0) lies outside w with 1 rows and 1 columns.",
+        ),
+        (
+            lambda: matrix(np.ones((30, 30)), title="w"),
+            "w has 30 x 30 cells; a table takes at most 400",
+        ),
+        (lambda: matrix([[1.0]], title="w", colour="red"), "colour='red' is none of"),
+        (
+            lambda: matrix([[1.0]], title="w", colour="groups"),
+            "w has colour='groups', but no groups were given.",
+        ),
+        (
+            lambda: matrix([[1.0]], title="w", groups=[[1, 2]]),
+            "groups has shape (1, 2), but w has (1, 1).",
+        ),
+        (lambda: bars([1.0], [], "b"), "b has values of shape (1,), but 0 labels."),
+        (
+            lambda: histogram([1, 2], [0, 1], "h"),
+            "n counts need n + 1 edges.",
+        ),
+        (
+            lambda: follow(
+                [matrix([[1]], title="x")], [[[1, 2]]], title="T", sentence="S."
+            ),
+            "the ids of x have shape (1, 2), but the panel has (1, 1).",
+        ),
+        (
+            lambda: follow([matrix([[1]], title="x")], [], title="T", sentence="S."),
+            "T has 1 panels, but ids for 0 of them.",
+        ),
+        (
+            lambda: follow(
+                [matrix([[1]], title="x")],
+                [[[1]]],
+                title="T",
+                sentence="S.",
+                start=(0, 1),
+            ),
+            "start=(0, 1) lies outside x with 1 rows and 1 columns.",
+        ),
+        (
+            lambda: lights([("a", "red", "")]),
+            "a has the state 'red', which is none of 'ok', 'old', 'missing'.",
+        ),
+        (lambda: one_line("  "), "a figure needs a sentence of one line"),
+    ],
+)
+def test_errors_say_what_was_found(call, words):
+    with pytest.raises((ValueError, ShapeError)) as caught:
+        call()
+    assert words in str(caught.value)
+
+
+def test_a_figure_of_too_many_bytes_is_refused():
+    rng = np.random.default_rng(0)
+    states = [[matrix(rng.random((20, 20)), title="w", digits=9)] for _ in range(21)]
+    with pytest.raises(ValueError, match=f"more than {MAX_BYTES}"):
+        explore(states, control="c", labels=range(21), title="T", sentence="S.")
+    small = [[matrix(rng.random((12, 12)), title="w")] for _ in range(21)]
+    figure = explore(small, control="c", labels=range(21), title="T", sentence="S.")
+    assert len(figure.html.encode()) < MAX_BYTES / 2

@@ -1,0 +1,56 @@
+import subprocess
+import sys
+
+import pytest
+
+import attnlib
+from attnlib import doctor
+from attnlib.__main__ import main
+from attnlib.doctor import Finding
+
+
+def test_the_doctor_says_that_all_is_well(capsys, monkeypatch):
+    monkeypatch.setattr(doctor, "examine", lambda tests: (Finding("git", "ok", ""),))
+    monkeypatch.setattr(doctor, "torch_build", lambda: "CPU")
+    assert main(["doctor"]) == 0
+    assert capsys.readouterr().out == "ok      git\n\nAll is well.\n"
+
+
+def test_the_doctor_says_what_to_do_and_fails(capsys, monkeypatch):
+    findings = (Finding("git", "missing", "install it"), Finding("numpy", "ok", ""))
+    monkeypatch.setattr(doctor, "examine", lambda tests: findings)
+    monkeypatch.setattr(doctor, "torch_build", lambda: "CUDA")
+    assert main(["doctor"]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("missing git: install it\nok      numpy\n")
+    assert "torch is a CUDA build" in out
+    assert out.endswith("\n1 thing is left to do.\n")
+
+
+def test_versions_only_where_they_are_asked_for(capsys):
+    numpy = doctor.versions()["numpy"]
+    main(["doctor"])
+    assert numpy not in capsys.readouterr().out
+    main(["doctor", "--versions", "--tests"])
+    out = capsys.readouterr().out
+    assert f"numpy {numpy}" in out
+    assert "nbval" in out
+
+
+def test_without_a_command_it_explains_itself(capsys):
+    assert main([]) == 0
+    assert "doctor" in capsys.readouterr().out
+
+
+def test_wrong_usage_exits_with_two(capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["frog"])
+    assert caught.value.code == 2
+    assert "invalid choice: 'frog'" in capsys.readouterr().err
+
+
+def test_python_m_attnlib():
+    command = [sys.executable, "-m", "attnlib", "--version"]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.stdout.strip() == attnlib.__version__, run.stderr
+    assert run.returncode == 0

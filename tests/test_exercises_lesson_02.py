@@ -160,6 +160,41 @@ def test_two_mistakes_at_once_are_both_named(name, answer, found, seed):
     assert {m.key for m in judge(name, answer, seed).mistakes} == found
 
 
+@pytest.mark.parametrize(
+    ("name", "answer", "number"),
+    [
+        (
+            "predicted_std",
+            lambda d, a, b: d * a * b,
+            "4 times the right one, and √d_k is",
+        ),
+        (
+            "predicted_std",
+            lambda d, a, b: a * b,
+            "0.25 times the right one, and 1/√d_k",
+        ),
+        (
+            "predicted_std",
+            lambda d, a, b: d * (a * b) ** 2,
+            "36, and its root is right",
+        ),
+        ("entropy", lambda w: -(w * np.log(w)).sum(-1), "nan at [0], for a row with 3"),
+        (
+            "entropy",
+            lambda w: -(w * safe_log(w)).mean(-1),
+            "right one: 1/3, with 3 keys",
+        ),
+        (
+            "entropy",
+            lambda w: diagnostics.entropy(w) / np.log(2),
+            "1.443 times the right one, and 1 / ln 2 is",
+        ),
+    ],
+)
+def test_a_number_gives_the_mistake_away(name, answer, number):
+    assert number in judge(name, answer).text
+
+
 def test_an_unknown_mistake_is_not_given_a_name():
     verdict = judge("entropy", lambda w: 1 - (w * w).sum(-1))
     assert verdict.status == "differs"

@@ -14,20 +14,22 @@ from attnlib.exercises.laws import batch_independent, invariant, rows_sum_to_one
 
 
 def causal(n_q, n_k=None):
-    """Let each query look at itself and at what came before. True = may look.
+    """Let each query look at itself and at what came before.
 
     n_q: how many queries   n_k: how many keys; n_q if left out
-    returns: boolean, (n_q, n_k); the last query stands beside the last key
+    returns: boolean, True = may look, (n_q, n_k)
+    The last query stands beside the last key.
     """
     n_k = n_q if n_k is None else n_k
     return np.tril(np.ones((n_q, n_k), dtype=bool), k=n_k - n_q)
 
 
 def padding_and_causal(lengths, n_q, n_k):
-    """Hide fillers and the future, for a batch. True = may look.
+    """Hide fillers and the future, for a batch.
 
     lengths: how many real keys each sentence has, (batch,)
-    returns: boolean, (batch, 1, n_q, n_k); the last query stands beside the last key
+    returns: boolean, True = may look, (batch, 1, n_q, n_k)
+    The last query stands beside the last key.
     """
     real = np.arange(n_k) < np.asarray(lengths)[:, None, None, None]
     past = np.tril(np.ones((n_q, n_k), dtype=bool), k=n_k - n_q)
@@ -35,21 +37,22 @@ def padding_and_causal(lengths, n_q, n_k):
 
 
 def document_mask(ids):
-    """Let the tokens of one document see one another, and no others. True = may look.
+    """Let the tokens of one document see one another, and no others.
 
     ids: the number of the document each token belongs to, (n,)
-    returns: boolean, (n, n)
+    returns: boolean, True = may look, (n, n)
     """
     ids = np.asarray(ids)
     return ids[:, None] == ids[None, :]
 
 
 def create_mask(n_q, n_k, lengths=None, is_causal=False):
-    """Hide fillers if lengths are given, and the future if is_causal. True = may look.
+    """Hide fillers if lengths are given, and the future if is_causal.
 
     lengths: None, or how many real keys each sentence has, (batch,)
-    returns: boolean, (batch, 1, n_q, n_k), with batch = 1 where lengths is None; the
-        last query stands beside the last key
+    returns: boolean, True = may look, (batch, 1, n_q, n_k), all axes in full;
+        batch is 1 where lengths is None
+    The last query stands beside the last key.
     """
     mask = np.ones((1, 1, n_q, n_k), dtype=bool)
     if is_causal:
@@ -60,10 +63,11 @@ def create_mask(n_q, n_k, lengths=None, is_causal=False):
 
 
 def masked_attention(q, k, v, mask):
-    """Mix the values, looking only where the mask is True. Empty rows give zeros.
+    """Mix the values by attention, looking only where the mask is True.
 
     q: (n_q, d_k)   k: (n_k, d_k)   v: (n_k, d_v)   mask: boolean, (n_q, n_k)
     returns: weights (n_q, n_k) and out (n_q, d_v)
+    A query that may look at nothing gets zeros.
     """
     scores = q @ k.T / np.sqrt(q.shape[-1])
     weights = softmax(np.where(mask, scores, -np.inf))

@@ -21,6 +21,7 @@ from typing import Any
 from notebook_source import SOURCES, from_bytes, where
 from output_rules import broken_output_rules
 from solve import NotSolved, stub_name
+from text_rules import broken_text_rules
 
 MAX_LINES, MAX_MEDIAN, MAX_STUB, MAX_WIDTH, MAX_WORDS = 12, 4, 30, 79, 120
 MAX_BYTES = 600_000
@@ -54,6 +55,7 @@ def broken_rules(
         *_exercises(lesson, notebook.cells),
         *_unchecked(lesson, code, listed),
         *broken_output_rules(lesson, notebook.cells),
+        *broken_text_rules(lesson, notebook.cells),
     ]
     if len(stored) > MAX_BYTES:
         faults.append(f"lesson {lesson} has {len(stored)} bytes; at most {MAX_BYTES}.")

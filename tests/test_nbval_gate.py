@@ -22,6 +22,7 @@ import notebook_source as ns
 import numpy as np
 import pytest
 import tiny_lesson
+from build_notebooks import ONE_THREAD
 from tiny_lesson import code_cells, stream
 
 from attnlib.attention import scaled_dot_product
@@ -42,16 +43,16 @@ def run_pytest(
     done = subprocess.run(
         [*command, f"--junitxml={report}", "-p", "no:cacheprovider", str(folder)],
         cwd=ns.ROOT,
-        env={**os.environ, **environment},
+        env={**os.environ, **ONE_THREAD, **environment},
         capture_output=True,
         text=True,
         timeout=300,
     )
     failures: dict[str, str] = {}
     for case in ET.parse(report).iter("testcase"):
-        # A dead kernel is noticed at once, not after the 120 s that a cell may take.
-        assert float(case.get("time", "0")) < 30, (case.attrib, done.stdout)
         place = f"{case.get('classname') or ''}{case.get('name') or ''}"
+        if "01_dead" in place:  # noticed at once, not after the cell's 120 seconds
+            assert float(case.get("time", "0")) < 30, done.stdout
         for kind in ("failure", "error"):
             for found in case.iter(kind):
                 name = re.search(r"(\d\d_\w+?)(?=\.ipynb|$|Cell)", place)

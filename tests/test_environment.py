@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -91,10 +93,14 @@ def test_the_door_and_pyproject_agree_on_python() -> None:
     assert pin.PYTHONS[-1] == "{}.{}".format(*course.NEWEST)
 
 
+@cache
+def owners_of_modules() -> Mapping[str, list[str]]:
+    return importlib.metadata.packages_distributions()
+
+
 def undeclared(text: str) -> set[str]:
     """The packages that a Python text imports and pyproject.toml does not name."""
-    known = importlib.metadata.packages_distributions()
-    found = set()
+    known, found = owners_of_modules(), set()
     for node in ast.walk(ast.parse(text)):
         names = []
         if isinstance(node, ast.Import):

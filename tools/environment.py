@@ -169,7 +169,9 @@ def pip(what: str, extra: str, *arguments: str) -> None:
                 name, size = found.groups()
                 print("   ", name.replace("%2B", "+"), size, flush=True)
             elif line.startswith("Installing collected packages"):
-                print("    unpacking", line.count(",") + 1, "packages", flush=True)
+                names = line.partition(":")[2].split(",")
+                many = f"{len(names)} packages" if names[1:] else names[0].strip()
+                print("    unpacking", many, flush=True)
     if child.returncode:
         raise pip_error(what, extra, "".join(lines))
 

@@ -172,7 +172,13 @@ def open_notebook(watch: Watched, running: Lab, notebook: str) -> None:
     """Open a notebook in Lab and wait for its cells."""
     page = watch.page
     page.goto(f"{running.url}/doc/tree/{notebook}?token={running.token}&reset")
-    page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=90_000)
+    # Lab draws the cells of a long notebook little by little.
+    stored = json.loads((running.folder / notebook).read_text(encoding="utf-8"))
+    page.wait_for_function(
+        "n => document.querySelectorAll('.jp-Notebook .jp-Cell').length === n",
+        arg=len(stored["cells"]),
+        timeout=120_000,
+    )
 
 
 def run_all(watch: Watched, running: Lab, notebook: str, timeout: float = 180) -> None:

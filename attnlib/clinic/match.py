@@ -22,7 +22,8 @@ from attnlib.clinic.case import RIGHT, Case, Family, Faults, Outcome, Result, ca
 Row = npt.NDArray[np.float64]
 Form = tuple[object, ...]
 
-# (relative, absolute). A float64 answer meets the first, a float32 answer the second.
+# (relative, absolute for numbers up to 1; where an array holds larger ones, in units of
+# its largest). A float64 answer meets the first, a float32 answer the second.
 EXACT = (1e-9, 1e-9)
 SINGLE_PRECISION = (1e-4, 1e-5)
 HALF_PRECISION = (1e-2, 1e-2)
@@ -63,20 +64,20 @@ class Table:
 
     def match(self, answer: Sequence[Outcome]) -> Match:
         """Name the mistakes whose outputs this answer has."""
-        form, row = _string(answer)
+        form, row, size = _string(answer)
         tolerances = [EXACT, SINGLE_PRECISION]
         if any(a.dtype == np.float16 for o in answer for a in o.arrays):
             tolerances.append(HALF_PRECISION)
-        right_form, right_row = _string(self.right)
+        right_form, right_row, _ = _string(self.right)
         if form == right_form and any(
-            _close(right_row[None], row, tolerance)[0] for tolerance in tolerances
+            _close(right_row[None], row, size, tolerance)[0] for tolerance in tolerances
         ):
             return Match(right=True)
         if not any(outcome.arrays for outcome in answer):
             return Match(right=False)  # it only raised: that is no fingerprint
         for table in self._tables():
             for tolerance in tolerances:
-                found = tuple(_look_up(table, form, row, tolerance))
+                found = tuple(_look_up(table, form, row, size, tolerance))
                 if found:
                     return Match(False, found)
         return Match(right=False)
@@ -89,7 +90,7 @@ class Table:
     @cached_property
     def _singles(self) -> dict[Form, _Rows]:
         singles = (frozenset([key]) for key in self.family.faults)
-        right = _string(self.right)
+        right = _string(self.right)[:2]
         return _table(((f, self._run(f)) for f in singles), known=[right], once=True)
 
     @cached_property
@@ -98,7 +99,7 @@ class Table:
         pairs = (
             frozenset([a, b]) for s, t in combinations(slots, 2) for a in s for b in t
         )
-        known = [_string(self.right)]
+        known = [_string(self.right)[:2]]
         for form, rows in self._singles.items():
             known += [(form, row) for row in rows.matrix]
         return _table(((f, self._run(f)) for f in pairs), known=known, once=False)
@@ -107,23 +108,34 @@ class Table:
         return tuple(call(self.family, case, faults) for case in self.cases)
 
 
-def _string(outcomes: Iterable[Outcome]) -> tuple[Form, Row]:
-    """The form of the outputs (shapes, errors, truth or number), and all numbers."""
-    form: list[object] = []
-    numbers: list[Row] = [np.zeros(0)]
-    for outcome in outcomes:
-        form.append(outcome.error)
-        for array in outcome.arrays:
-            form.append((array.shape, array.dtype.kind == "b"))
-            numbers.append(array.astype(np.float64).ravel())
-    return tuple(form), np.concatenate(numbers)
+def _form(outcomes: Iterable[Outcome]) -> Form:
+    """Shapes, errors, and whether truth values or numbers: what must agree first."""
+    return tuple(
+        (o.error, *((a.shape, a.dtype.kind == "b") for a in o.arrays)) for o in outcomes
+    )
+
+
+def _row(arrays: Iterable[Result]) -> tuple[Row, Row]:
+    """All numbers, one after another; and beside each, the largest of its array."""
+    rows, sizes = [np.zeros(0)], [np.zeros(0)]
+    for array in arrays:
+        row = array.astype(np.float64).ravel()
+        size = np.abs(row[np.isfinite(row)]).max(initial=1.0)
+        rows.append(row)
+        sizes.append(np.full_like(row, size))
+    return np.concatenate(rows), np.concatenate(sizes)
+
+
+def _string(outcomes: Sequence[Outcome]) -> tuple[Form, Row, Row]:
+    row, size = _row(a for o in outcomes for a in o.arrays)
+    return _form(outcomes), row, size
 
 
 def _close(
-    matrix: npt.NDArray[np.float64], row: Row, tolerance: tuple[float, float]
+    matrix: npt.NDArray[np.float64], row: Row, size: Row, tolerance: tuple[float, float]
 ) -> npt.NDArray[np.bool_]:
     rtol, atol = tolerance
-    close = np.isclose(row, matrix, rtol=rtol, atol=atol, equal_nan=True)
+    close = np.isclose(row, matrix, rtol=rtol, atol=atol * size, equal_nan=True)
     return np.asarray(close.all(axis=1))
 
 
@@ -137,11 +149,15 @@ def agree(mine: Result, good: Result) -> bool:
 
 
 def _look_up(
-    table: dict[Form, _Rows], form: Form, row: Row, tolerance: tuple[float, float]
+    table: dict[Form, _Rows],
+    form: Form,
+    row: Row,
+    size: Row,
+    tolerance: tuple[float, float],
 ) -> Iterator[Faults]:
     rows = table.get(form)
     if rows is not None:
-        for index in np.flatnonzero(_close(rows.matrix, row, tolerance)):
+        for index in np.flatnonzero(_close(rows.matrix, row, size, tolerance)):
             yield rows.faults[index]
 
 
@@ -162,9 +178,9 @@ def _table(
     for faults, outcomes in variants:
         if not any(outcome.arrays for outcome in outcomes):
             continue
-        form, row = _string(outcomes)
+        form, row, size = _string(outcomes)
         rows = seen.setdefault(form, [])
-        if rows and _close(np.stack(rows), row, SINGLE_PRECISION).any():
+        if rows and _close(np.stack(rows), row, size, SINGLE_PRECISION).any():
             continue
         if once:
             rows.append(row)

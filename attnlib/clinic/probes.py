@@ -16,8 +16,8 @@ Float = npt.NDArray[np.float64]
 
 
 def table(rng: np.random.Generator, *shape: int, spread: float = 1.0) -> Float:
-    """Random numbers with one decimal, that a person can read."""
-    return np.asarray(np.round(rng.normal(size=shape) * spread, 1) + 0.0)
+    """Random eighths: short to read, and exact in float32 as in float64."""
+    return np.asarray(np.round(rng.normal(size=shape) * spread * 8) / 8 + 0.0)
 
 
 def scores_cases(rng: np.random.Generator) -> tuple[Case, ...]:
@@ -51,9 +51,8 @@ def attention_cases(rng: np.random.Generator) -> tuple[Case, ...]:
         sizes = f"n_q={n_q}, n_k={n_k}, d_k={d_k}, d_v={d_v}"
         return Case(f"{what} ({sizes})", qkv(n_q, n_k, d_k, d_v, *batch))
 
-    # Even numbers and d_k = 4: the scores are exact, in float32 too.
-    q, k, v = qkv(3, 5, 4, 2)
-    huge = Case("scores of some thousands", (np.rint(q * 40), np.rint(k * 40), v))
+    q, k = far_apart(rng, 3, 5, gap=1024)
+    huge = Case("scores of some thousands", (q, k, table(rng, 5, 2)))
     return (
         named("a small one", 3, 4, 2, 5),
         named("as many queries as keys", 4, 4, 3, 5),
@@ -62,6 +61,21 @@ def attention_cases(rng: np.random.Generator) -> tuple[Case, ...]:
         named("a batch of 2 and 3 heads", 4, 5, 6, 3, 2, 3),
         huge,
     )
+
+
+def far_apart(
+    rng: np.random.Generator, n_q: int, n_k: int, gap: float
+) -> tuple[Float, Float]:
+    """Queries and keys whose scaled scores lie at least `gap` apart.
+
+    The weights are then 0 or 1 for any scale, so that rounding does not show. d_k = 16
+    makes its root and its fourth root exact: float32 is exact as well.
+    """
+    q, k = np.zeros((n_q, 16)), np.zeros((n_k, 16))
+    for i in range(n_q):
+        q[i, i + 1] = 64.0
+        k[:, i + 1] = gap / 16 * rng.permutation(n_k)
+    return q, k
 
 
 def masked_cases(rng: np.random.Generator) -> tuple[Case, ...]:
@@ -78,10 +92,12 @@ def masked_cases(rng: np.random.Generator) -> tuple[Case, ...]:
     some[:, 0], some[:, 1] = True, False
     empty = np.tri(4, dtype=bool)
     empty[1] = False
-    # A constant of -20000 in every score: weights do not change, weak fills win.
-    q, k, v = table(rng, 3, 4), table(rng, 5, 4), table(rng, 5, 2)
-    q[:, 0], k[:, 0] = 200.0, -200.0
-    far = Case("scores around -20000", (q, k, v, np.tri(3, 5, 2, dtype=bool)))
+    # A constant of -40000 in every score: weights do not change, weak fills win.
+    # The gap is small enough that no key underflows: masking after the softmax and
+    # renormalising is right as well.
+    q, k = far_apart(rng, 3, 5, gap=64)
+    q[:, 0], k[:, 0] = 200.0, -800.0
+    far = Case("scores below -20000", (q, k, table(rng, 5, 2), longer))
     q, k, v = table(rng, 4, 3), table(rng, 4, 3), table(rng, 4, 2)
     v[3, 0] = np.nan
     planted = Case("a NaN in the last value", (q, k, v, causal))
@@ -133,8 +149,8 @@ def multi_head_cases(rng: np.random.Generator) -> tuple[Case, ...]:
 
     batch = case("a batch of 2", 4, 3, 2, 5, 7)
     stacked = Case(batch.name, (table(rng, 2, 4, 7), *batch.args[1:]))
-    huge = case("scores of some hundreds", 3, 2, 4, 3, 5)
-    large = Case(huge.name, (np.rint(table(rng, 3, 5) * 60), *huge.args[1:]))
+    huge = case("very large scores", 3, 2, 4, 3, 5)
+    large = Case(huge.name, (table(rng, 3, 5) * 600, *huge.args[1:]))
     return (
         case("a small one", 3, 2, 2, 3, 4),
         xray(rng),
@@ -142,6 +158,30 @@ def multi_head_cases(rng: np.random.Generator) -> tuple[Case, ...]:
         case("one head", 4, 1, 3, 5, 6),
         stacked,
         large,
+    )
+
+
+def grouped_cases(rng: np.random.Generator) -> tuple[Case, ...]:
+    """For `multi_head(..., n_heads, mask, n_kv_heads)`: masks, and shared keys."""
+    first, *_ = multi_head_cases(rng)
+    eye = xray(rng)
+    n, n_heads, n_kv_heads, d_k, d_v, d_model = 4, 6, 2, 3, 2, 5
+    x = table(rng, 2, n, d_model)
+    wide, narrow, values = n_heads * d_k, n_kv_heads * d_k, n_kv_heads * d_v
+    shapes = ((d_model, wide), (d_model, narrow), (d_model, values))
+    inward = [table(rng, *shape, spread=0.5) for shape in shapes]
+    outward = table(rng, n_heads * d_v, d_model, spread=0.5)
+    lengths = np.array([n, n - 2])
+    real = np.broadcast_to(np.arange(n) < lengths[:, None, None], (2, n, n))
+    past = np.tri(n, dtype=bool)
+    return (
+        Case(f"causal, {first.name}", (*first.args, np.tri(3, dtype=bool))),
+        Case(f"causal, {eye.name}", (*eye.args, past)),
+        Case(
+            "two sentences of different length, 6 heads on 2 key heads",
+            (x, *inward, outward, n_heads, real & past, n_kv_heads),
+        ),
+        *multi_head_cases(rng)[2:],
     )
 
 

@@ -136,7 +136,7 @@ def _weights(
         return masked_softmax(scores, mask, d_k, faults)
     if mask is not None:
         scores = np.where(mask, scores, -np.inf)
-    e = np.exp(scores - scores.max())
+    e = np.exp(scores - scores.max(axis=(-3, -1), keepdims=True))
     total = e.sum(axis=(-3, -1), keepdims=True)
     return np.asarray(e / np.where(total == 0, 1, total))
 

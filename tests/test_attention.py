@@ -281,6 +281,7 @@ HINT = "; a mask for each sequence of the batch needs an axis of 1 for the heads
         ((), (2, 5), ""),
         ((), (1, 3, 5), ""),
         ((2, 7), (4, 3, 5), ""),
+        ((2, 7), (7, 5), ""),
         ((2, 7), (2, 3, 5), HINT),
         ((2, 7), (2, 1, 5), HINT),
     ],

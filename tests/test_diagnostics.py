@@ -190,6 +190,13 @@ def test_zero_tokens_have_no_gradient():
     assert (ours.q == 0).all()
 
 
+def test_queries_without_features_have_an_empty_gradient():
+    q, k, v = np.ones((3, 0)), np.ones((4, 0)), np.ones((4, 2))
+    ours = scaled_dot_product_backward(q, k, v, None, np.ones((3, 2)))
+    assert ours.q.shape == (3, 0)
+    np.testing.assert_allclose(ours.v, 3 / 4)
+
+
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 def test_gradients_keep_the_type(dtype):
     q, k, v = (np.ones(shape, dtype) for shape in ((3, 4), (5, 4), (5, 2)))

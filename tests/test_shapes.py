@@ -100,6 +100,7 @@ def test_a_ragged_list_keeps_numpys_reason():
 def test_every_kind_of_whole_number_is_a_size(value):
     assert size("n_q", value) == 3
     assert type(size("n_q", value)) is int
+    assert size("n_q", value, least=3) == 3
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,7 @@ def prefix(n_q: int, n_prefix: int) -> Mask:
         TypeError: a size is not a whole number.
 
     Cost: n_q^2 bytes.
-    Source: Raffel et al. 2020 (T5), figure 4, right.
+    Source: Raffel et al. 2020 (T5), on attention masks.
     Lesson: 03.
 
     >>> prefix(3, 2).astype(int).tolist()
@@ -192,7 +192,7 @@ def document(ids: npt.ArrayLike) -> Mask:
         TypeError: ids are not whole numbers.
 
     Cost: batch n^2 bytes.
-    Source: Krell et al. 2021 (packing), section 3.2.
+    Source: Krell et al. 2021 (packing).
     Lesson: 03.
 
     >>> document([7, 7, 4]).astype(int).tolist()
@@ -238,7 +238,7 @@ def blocks(
         TypeError: the pattern is not boolean, or a size is not a whole number.
 
     Cost: n_q n_k bytes.
-    Source: Child et al. 2019 (Sparse Transformer), section 5.
+    Source: Child et al. 2019 (Sparse Transformer).
     Lesson: 03.
 
     >>> blocks([[True, False], [True, True]], 1, 2, n_k=3).astype(int).tolist()

@@ -196,6 +196,17 @@ def test_changed_packages_are_installed(fresh: Course, name: str) -> None:
     assert len(fresh.asked()) == 4
 
 
+def test_an_install_cut_off_is_never_taken_for_finished(fresh: Course) -> None:
+    environment.ensure("dev")
+    pins = (fresh.root / "pins.txt").read_text(encoding="utf-8")
+    (fresh.root / "pins.txt").write_text(pins + "\n", encoding="utf-8")
+    fresh.plan("", OFFLINE)
+    with pytest.raises(environment.CourseError):
+        environment.ensure("dev")
+    (fresh.root / "pins.txt").write_text(pins, encoding="utf-8")
+    assert not environment.installed("dev")
+
+
 def test_notebooks_alone_do_not_serve_the_tests(fresh: Course) -> None:
     environment.ensure("notebooks")
     environment.ensure("dev")
@@ -392,10 +403,10 @@ def test_a_taken_port_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"port {port} is taken" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("port", ["", "lab", "70000", "-1"])
-def test_a_port_is_a_number(port: str) -> None:
+@pytest.mark.parametrize("port", [[], [""], ["lab"], ["70000"], ["-1"]])
+def test_a_port_is_a_number(port: list[str]) -> None:
     with pytest.raises(environment.CourseError, match="--port wants a number"):
-        commands.look_at_port(["--port", port])
+        commands.look_at_port(["--port", *port])
 
 
 def test_a_port_that_is_not_for_us(monkeypatch: pytest.MonkeyPatch) -> None:

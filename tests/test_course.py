@@ -390,6 +390,24 @@ def test_lab_opens_the_first_lesson_and_passes_options_on(
     assert (fresh.venv / "share/jupyter/lab/settings/overrides.json").exists()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no root")
+@pytest.mark.parametrize(("user", "allowed"), [(0, True), (1000, False)])
+def test_lab_starts_for_root_too(
+    fresh: Course,
+    calls: list,
+    monkeypatch: pytest.MonkeyPatch,
+    user: int,
+    allowed: bool,
+) -> None:
+    """In a container one is root, and there JupyterLab alone would refuse."""
+    (fresh.root / "tools").mkdir()
+    (fresh.root / "tools/lab_overrides.json").write_text("{}")
+    fresh.venv.mkdir()
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    assert commands.lab(["--port=0"]) == 0
+    assert ("--allow-root" in calls[-1][0]) is allowed
+
+
 def test_the_lesson_that_lab_opens_exists() -> None:
     assert (ROOT / commands.START).exists()
 

@@ -85,7 +85,10 @@ def lab(arguments: list[str]) -> int:
     trust()
     say("starting JupyterLab; Ctrl-C stops it.")
     # The root is the course, not notebooks/, so that links to the glossary work.
-    where = f"--ServerApp.root_dir={ROOT}", f"--LabApp.default_url=/lab/tree/{START}"
+    where = [f"--ServerApp.root_dir={ROOT}", f"--LabApp.default_url=/lab/tree/{START}"]
+    if os.name != "nt" and os.geteuid() == 0:  # in a container; else JupyterLab stops
+        say("you are root, so JupyterLab is started with --allow-root.")
+        where.append("--allow-root")
     return become("-m", "jupyterlab", *where, *arguments)
 
 

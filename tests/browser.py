@@ -41,12 +41,16 @@ class Lab:
     token: str
     folder: Path
 
-    def get(self, path: str) -> Any:
-        request = urllib.request.Request(
-            f"{self.url}{path}", headers={"Authorization": f"token {self.token}"}
-        )
+    def get(self, path: str, method: str = "GET") -> Any:
+        headers = {"Authorization": f"token {self.token}"}
+        request = urllib.request.Request(self.url + path, None, headers, method=method)
         with urllib.request.urlopen(request, timeout=5) as answer:
-            return json.load(answer)
+            return json.loads(answer.read() or b"null")
+
+    def stop_kernel(self, notebook: str) -> None:
+        for session in self.get("/api/sessions"):
+            if session["path"] == notebook:
+                self.get(f"/api/sessions/{session['id']}", "DELETE")
 
     def idle(self, notebook: str) -> bool:
         return any(

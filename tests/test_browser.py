@@ -176,6 +176,39 @@ def work(page: Any, bench: Any) -> None:
         assert preset.get_attribute("aria-pressed") == "true"
 
 
+def test_a_learner_comes_back(running: Lab, browser: Any) -> None:
+    """Saved and opened again: explorers move at once, benches say what to do."""
+    name = "again.ipynb"
+    shutil.copy(running.folder / "figures.ipynb", running.folder / name)
+    with watched(browser) as watch:
+        page = watch.page
+        open_notebook(watch, running, name)
+        run_all(watch, running, name)
+        page.wait_for_timeout(1000)
+        page.keyboard.press("Escape")
+        page.keyboard.press("Control+s")
+        page.wait_for_timeout(1500)
+        assert "attnlibBenches" in (running.folder / name).read_text(encoding="utf-8")
+        assert "widget-view" not in (running.folder / name).read_text(encoding="utf-8")
+        running.stop_kernel(name)
+        page.locator(".attn-bench input[type=number]").first.fill("3")
+        page.wait_for_timeout(6500)
+        told = page.locator(".attn-bench .attn-bad").first.text_content()
+        assert told.startswith("The kernel does not answer.")
+    with watched(browser) as watch:
+        open_notebook(watch, running, name)
+        watch.page.wait_for_timeout(1500)
+        for slider in watch.page.locator(".attn input[type=range]").all():
+            slide(watch.page, slider)
+        off = watch.page.locator(".attnlib-workbench .attn-off")
+        assert off.count() == 2
+        assert off.first.text_content() == (
+            "Run this cell in JupyterLab to edit the tables."
+        )
+        assert watch.page.get_by_text("model not found").count() == 0
+        assert watch.complaints == []
+
+
 def test_the_same_figures_on_a_dark_page(
     running: Lab, browser: Any, tmp_path: Path
 ) -> None:

@@ -112,6 +112,20 @@ def test_messages_are_answered_with_their_own_id():
     assert [(m["kind"], m["id"]) for m in sent] == [("reply", "a-1")]
 
 
+def test_in_lab_the_widget_is_replaced_by_html_that_can_be_saved(monkeypatch):
+    bench, calls = twice(), []
+    bench._repr_mimebundle_()
+    monkeypatch.setattr(
+        "IPython.display.display", lambda *data, **how: calls.append((data[0], how))
+    )
+    bench._on_message(bench._view, {"kind": "drawn"}, [])
+    ((bundle, how),) = calls
+    assert set(bundle) == {"text/plain", "text/html"}
+    assert how == {"raw": True, "display_id": bench.display_id, "update": True}
+    assert bench._view.key == bench.display_id in bundle["text/html"]
+    assert bench.display_id not in bench.html
+
+
 def test_the_mask_painter_labels_and_presets():
     v = np.arange(6.0).reshape(3, 2)
 

@@ -105,7 +105,8 @@ def explore(
         "labels": names,
         "states": [[panel.data() for panel in state] for state in states],
     }
-    body = f'{control_html}<div class="attn-panels">{panels}</div>'
+    off = '<p class="attn-off">Run this cell to move the slider.</p>'
+    body = f'{control_html}<div class="attn-panels">{panels}</div>{off}'
     return _page(title, sentence, body, data, "explore.js")
 
 
@@ -169,6 +170,7 @@ def follow(
     body = (
         f'<div class="attn-panels">{tables}</div>'
         '<p class="attn-note" aria-live="polite"></p>'
+        '<p class="attn-off">Run this cell to choose cells of the tables.</p>'
     )
     return _page(title, sentence, body, data, "follow.js")
 

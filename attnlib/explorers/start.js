@@ -6,5 +6,6 @@ for (const root of roots) {
   if (root.dataset.ready) continue;
   root.dataset.ready = "yes";
   const packed = root.querySelector('script[type="application/json"]').textContent;
+  root.querySelector(".attn-off").remove();
   start(root, JSON.parse(packed));
 }

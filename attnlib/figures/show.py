@@ -46,4 +46,5 @@ attnlib.widgets, but got an int.
     from IPython.display import display
 
     print(sentence)
-    display(thing._repr_mimebundle_(), raw=True)  # type: ignore[no-untyped-call]
+    bundle, place = thing._repr_mimebundle_(), getattr(thing, "display_id", None)
+    display(bundle, raw=True, display_id=place)  # type: ignore[no-untyped-call]

@@ -3,6 +3,7 @@
 `Workbench` is the general one; `mask_painter` is a workbench with one mask.
 """
 
-from attnlib.widgets.workbench import Workbench, mask_painter
+from attnlib.widgets.painter import mask_painter
+from attnlib.widgets.workbench import Workbench
 
 __all__ = ["Workbench", "mask_painter"]

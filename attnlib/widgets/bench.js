@@ -10,11 +10,10 @@ function make(tag, attributes, text) {
   return element;
 }
 
-function render({ model, el }) {
+function begin(root, model) {
   const spec = model.get("spec");
-  el.innerHTML = model.get("page");
-  const root = el.querySelector(".attn");
   root.classList.add("attn-bench");
+  root.querySelector(".attn-off").remove();
   const tables = (part) => [...root.querySelectorAll(`.${part} table`)];
   const results = Object.fromEntries(
     spec.outputs.map((name, at) => [name, tables("attn-out")[at]]),
@@ -31,11 +30,11 @@ function render({ model, el }) {
     if (waiting) { dirty = true; return; }
     dirty = false;
     waiting = `${me}-${++count}`;
-    model.send({ kind: "edit", id: waiting, inputs: state });
     timer = setTimeout(() => {
       waiting = null;
-      bad.textContent = "The kernel does not answer. Run this cell again, or restart the kernel.";
+      bad.textContent = "The kernel does not answer. If it is not busy, run this cell again.";
     }, PATIENCE);
+    model.send({ kind: "edit", id: waiting, inputs: state });
   };
   const onReply = (reply) => {
     if (!reply || reply.kind !== "reply" || reply.id !== waiting) return;
@@ -200,6 +199,18 @@ function render({ model, el }) {
   refresh();
   root.dataset.ready = "yes";
   return () => { clearTimeout(timer); model.off("msg:custom", onReply); };
+}
+
+// A saved widget cannot be shown again without its kernel: Lab would write "model not
+// found". So in Lab the kernel replaces the widget by plain HTML, which saves and opens
+// as tables, and whose script finds the living model here.
+function render({ model, el }) {
+  el.innerHTML = model.get("page");
+  const stop = begin(el.querySelector(".attn"), model);
+  window.attnlibBenches = window.attnlibBenches || new Map();
+  window.attnlibBenches.set(model.get("key"), (root) => begin(root, model));
+  if (document.body.dataset.jpThemeName !== undefined) model.send({ kind: "drawn" });
+  return stop;
 }
 
 export default { render };

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from uuid import uuid4
 
 import anywidget
 import numpy as np
@@ -32,6 +33,7 @@ class _View(anywidget.AnyWidget):
     """What the browser gets once. Edits and results travel as messages."""
 
     _esm = BENCH_JS
+    key = traitlets.Unicode().tag(sync=True)
     page = traitlets.Unicode().tag(sync=True)
     spec = traitlets.Dict().tag(sync=True)
 
@@ -98,6 +100,7 @@ class Workbench:
         self._shapes = {name: np.shape(a) for name, a in results.items()}
         self._outputs = {n: self._panel(n, a) for n, a in results.items()}
         self._view: _View | None = None
+        self.display_id = uuid4().hex  # by which the kernel may replace the output
 
     def __repr__(self) -> str:
         return self.sentence
@@ -106,7 +109,7 @@ class Workbench:
         self, include: object = None, exclude: object = None
     ) -> dict[str, object]:
         if self._view is None:
-            self._view = _View(page=self.html, spec=self.spec)
+            self._view = _View(key=self.display_id, page=self.html, spec=self.spec)
             self._view.on_msg(self._on_message)
         return {
             "text/plain": self.sentence,
@@ -129,7 +132,9 @@ class Workbench:
             f"<style>{asset('style.css')}{BENCH_CSS}</style>"
             f'<p class="attn-title">{escape(self.title)}</p>'
             f'<div class="attn-panels attn-in">{before}</div>'
-            f'<div class="attn-panels attn-out">{after}</div></div>'
+            f'<div class="attn-panels attn-out">{after}</div>'
+            '<p class="attn-off">Run this cell in JupyterLab to edit the tables.</p>'
+            "</div>"
         )
 
     @property
@@ -228,57 +233,21 @@ class Workbench:
         if isinstance(content, dict) and content.get("kind") == "edit":
             reply = self.answer(content.get("inputs", {}))
             view.send({"kind": "reply", "id": content.get("id"), **reply})
+        if isinstance(content, dict) and content.get("kind") == "drawn":
+            self._become_html()
 
+    def _become_html(self) -> None:
+        """Put the tables and the script that finds the model in the widget's place."""
+        from IPython.display import display
 
-def mask_painter(
-    mask: npt.ArrayLike,
-    compute: Callable[[npt.NDArray[np.bool_]], Mapping[str, npt.ArrayLike]],
-    *,
-    rows: Sequence[object] | None = None,
-    columns: Sequence[object] | None = None,
-    presets: Mapping[str, npt.ArrayLike] | None = None,
-    labels: Mapping[str, Sequence[object]] | None = None,
-    title: str,
-    sentence: str,
-) -> Workbench:
-    """A mask to paint, with everything that follows from it.
-
-    Args:
-        mask: boolean (n_q, n_k), True = may look.
-        compute: gets the mask, returns results by name, such as weights and out.
-        rows, columns: labels of queries and keys, also for results of that size.
-        presets: name of a button -> a mask.
-        labels: name of a result -> labels of its columns, where they are no keys.
-        title: stands above the figure.
-        sentence: what the figure shows, in one line; it holds without the picture.
-
-    Raises:
-        ShapeError, ValueError: as `Workbench`.
-
-    >>> import numpy as np
-    >>> mask_painter(np.eye(2) > 0, lambda m: {"weights": m / m.sum(-1, keepdims=True)},
-    ...              title="Paint", sentence="Each token sees itself.")
-    Each token sees itself.
-    """
-    start = np.asarray(mask, dtype=np.bool_)
-
-    def of_inputs(arrays: Arrays) -> Mapping[str, npt.ArrayLike]:
-        return compute(arrays["mask"].astype(np.bool_))
-
-    shapes = {"mask": start.shape}
-    shapes |= {name: np.shape(a) for name, a in compute(start.copy()).items()}
-    n_q, n_k = start.shape
-    return Workbench(
-        {"mask": start},
-        of_inputs,
-        rows={n: rows for n, s in shapes.items() if rows and s[:1] == (n_q,)},
-        columns={n: columns for n, s in shapes.items() if columns and s == (n_q, n_k)}
-        | dict(labels or {}),
-        presets={name: {"mask": m} for name, m in (presets or {}).items()},
-        watch="mask",
-        title=title,
-        sentence=sentence,
-    )
+        find = f"(window.attnlibBenches || new Map()).get('{self.display_id}')"
+        script = (
+            f"<script>{{const here = document.currentScript.closest('.attn');"
+            f"const begin = {find}; if (begin) begin(here);}}</script></div>"
+        )
+        page = self.html.removesuffix("</div>") + script
+        bundle = {"text/plain": self.sentence, "text/html": page}
+        display(bundle, raw=True, display_id=self.display_id, update=True)  # type: ignore[no-untyped-call]
 
 
 def _own(name: str, values: npt.ArrayLike) -> npt.NDArray[np.generic]:

@@ -22,13 +22,7 @@ from browser import chromium, lab, open_notebook, run_all, watched  # noqa: E402
 REPEAT = 25
 # figure, the control that gets the key, its keys by turns, ms allowed
 CASES = (
-    (
-        "explorer",
-        ".attn-control input",
-        ("ArrowRight", "ArrowLeft"),
-        ".attn-panels",
-        30,
-    ),
+    ("explorer", ".attn-control input", ("ArrowRight", "ArrowLeft"), 30),
     ("follow", '.attn-live td[tabindex="0"]', ("ArrowRight", "ArrowLeft"), 30),
     ("number in a workbench", "input[type=number]", ("ArrowUp", "ArrowDown"), 150),
     ("toggle of a mask", "td > button", ("Space", "Space"), 150),

@@ -37,7 +37,11 @@ def check(name: object = _MISSING, answer: object = _MISSING) -> None:
 
     Lesson: 00.
     """
-    print(judge(name, answer).text)
+    try:
+        verdict = judge(name, answer).text
+    except Exception as error:  # a fault of ours must not stop a lesson
+        verdict = text.check_failed(type(error).__name__)
+    print(verdict)
 
 
 def judge(name: object = _MISSING, answer: object = _MISSING, seed: int = 0) -> Verdict:
@@ -149,28 +153,31 @@ def _unknown(name: str) -> str:
 
 
 def _wrong_usage(name: object, answer: object) -> str:
+    from attnlib.exercises.stubs import name_of
+
     if name is _MISSING:
         return text.no_arguments()
     if not isinstance(name, str) and type(answer) is str:
         return text.swapped(answer)
     if not isinstance(name, str) and answer is _MISSING and callable(name):
-        return text.answer_missing(getattr(name, "__name__", "softmax"))
+        return text.answer_missing(name_of(name) or "softmax")
     wrong = _wrong_name("check", name)
     if wrong:
         return wrong
     if answer is _MISSING:
         return text.answer_missing(str(name))
-    given = getattr(answer, "__name__", None)
-    if type(given) is str and given != name and given in _all():
+    given = name_of(answer)
+    if given != name and given in _all():
         return text.other_function(str(name), given)
     return ""
 
 
 def _wrong_name(command: str, name: object) -> str:
+    from attnlib.exercises.stubs import name_of
+
     if name is _MISSING:
         return text.not_a_name(command, "nothing")
     if not isinstance(name, str):
-        called = getattr(name, "__name__", None)
-        kind = type(name).__name__
-        return text.not_a_name(command, str(called) if called else text.a(kind))
+        given = name_of(name) or text.a(type(name).__name__)
+        return text.not_a_name(command, given)
     return "" if name in _all() else _unknown(name)

@@ -7,7 +7,6 @@ raises or overflows just as a known mistake does is told its name as well.
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -107,11 +106,11 @@ def judge_function(
 def _not_callable(answer: object) -> str:
     if answer is None:
         return text.ANSWER_NONE
-    if inspect.isclass(answer):
+    if issubclass(type(answer), type):
         return text.ANSWER_CLASS
     if not callable(answer):
         kind = text.a(type(answer).__name__)
-        if isinstance(answer, (np.ndarray, np.generic, tuple, list, float, int)):
+        if issubclass(type(answer), (np.ndarray, np.generic, tuple, list, float, int)):
             return text.ANSWER_CALLED.format(what=kind)
         return text.answer_is(kind)
     return ""

@@ -6,9 +6,10 @@ equal everything is turned into a plain array first, or refused.
 
 from __future__ import annotations
 
-import inspect
+import types
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeGuard, TypeVar
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from attnlib.exercises import text
 from attnlib.exercises.exercise import Part
 
 NUMERIC = "biuf"
+Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,13 @@ class Read:
 
 def read(value: object, parts: Sequence[Part]) -> Read:
     """Turn a returned value into one plain array for each part."""
+    try:
+        return _read(value, parts)
+    except Exception:  # an object that raises whatever it is asked
+        return Read(sentence=text.not_an_array(parts[0].name, _kind(value)))
+
+
+def _read(value: object, parts: Sequence[Part]) -> Read:
     special = _special(value)
     if special:
         return Read(sentence=special)
@@ -38,7 +47,7 @@ def read(value: object, parts: Sequence[Part]) -> Read:
         values: Sequence[object] = (value,)
     else:
         names = tuple(part.name for part in parts)
-        if not isinstance(value, (tuple, list)):
+        if not is_a(value, tuple, list):
             return Read(sentence=text.one_for_many(_kind(value), names))
         if len(value) != len(parts):
             return Read(sentence=text.wrong_count(len(value), names))
@@ -57,21 +66,26 @@ def plain(value: object) -> Result | str:
     special = _special(value)
     if special:
         return _kind(value)
-    if isinstance(value, np.ma.MaskedArray):
+    if is_a(value, np.ma.MaskedArray):
         return text.MASKED
     try:
         if type(value).__module__.split(".")[0] == "torch":
             value = value.detach().cpu().numpy()  # type: ignore[attr-defined]
         array = np.array(value, copy=True, subok=False)
     except Exception:
-        return text.RAGGED if isinstance(value, (list, tuple)) else _kind(value)
+        return text.RAGGED if is_a(value, list, tuple) else _kind(value)
     if array.dtype.kind == "c":
         return text.COMPLEX
     if array.dtype.kind not in NUMERIC:
-        if isinstance(value, (list, tuple)):
+        if is_a(value, list, tuple):
             return text.LIST_OF_OTHERS
-        return text.OBJECTS if isinstance(value, np.ndarray) else _kind(value)
+        return text.OBJECTS if is_a(value, np.ndarray) else _kind(value)
     return array
+
+
+def is_a(value: object, *kinds: type[Kind]) -> TypeGuard[Kind]:
+    """isinstance, asked of the type alone: the object itself may lie or raise."""
+    return issubclass(type(value), kinds)
 
 
 def _special(value: object) -> str:
@@ -80,9 +94,9 @@ def _special(value: object) -> str:
         return text.RETURNS_NONE
     if value is Ellipsis or value is NotImplemented:
         return text.RETURNS_ELLIPSIS
-    if inspect.isgenerator(value):
+    if is_a(value, types.GeneratorType):
         return text.GENERATOR
-    if inspect.iscoroutine(value):
+    if is_a(value, types.CoroutineType):
         value.close()
         return text.COROUTINE
     if callable(value):

@@ -185,10 +185,15 @@ def _interruptible(frame: types.FrameType | None) -> bool:
 
 @contextlib.contextmanager
 def _watchdog(seconds: float) -> Iterator[None]:
-    """Raise TimeUp from a second thread: for Windows, and outside the main thread."""
+    """Raise TimeUp from a second thread: for Windows, and outside the main thread.
+
+    As with the alarm, the first one may be caught. Then the two threads take turns as
+    often as they can, until one arrives between an `except` and the next `try`.
+    """
     target = threading.get_ident()
     done = threading.Event()
     lock = threading.Lock()
+    turns = sys.getswitchinterval()
 
     def watch() -> None:
         wait = seconds
@@ -196,17 +201,27 @@ def _watchdog(seconds: float) -> Iterator[None]:
             with lock:
                 frame = sys._current_frames().get(target)
                 if not done.is_set() and _interruptible(frame):
+                    sys.setswitchinterval(1e-6)
                     _raise_in(target, TimeUp)
-            wait = 0.001
+            wait = 0.0
+
+    def stop() -> None:
+        with lock:
+            done.set()
+            _raise_in(target, None)
+            sys.setswitchinterval(turns)
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
     try:
         yield
     finally:
-        with lock:
-            done.set()
-            _raise_in(target, None)  # one that is still on its way is called back
+        # A TimeUp that was sent while the function still ran may arrive here. There is
+        # at most one: none is sent any more now.
+        try:
+            stop()
+        except TimeUp:
+            stop()
         thread.join(timeout=1)
 
 

@@ -30,7 +30,7 @@ def is_stub(answer: object) -> bool:
     """Whether this is the untouched stub: it does nothing, or is `...` itself."""
     if answer is Ellipsis:
         return True
-    if not isinstance(answer, types.FunctionType):
+    if type(answer) is not types.FunctionType:
         return False
     steps = list(dis.get_instructions(answer))
     if any(step.opname not in _IDLE for step in steps):
@@ -47,8 +47,8 @@ def wrong_arguments(
     """A sentence if the answer cannot be called with these arguments."""
     try:
         signature = inspect.signature(answer)
-    except (TypeError, ValueError):
-        return ""  # some built-in functions do not say what they take
+    except Exception:  # some built-in functions do not say what they take
+        return ""
     wanted = inspect.signature(solution)
     try:
         signature.bind(*args)
@@ -56,9 +56,18 @@ def wrong_arguments(
     except TypeError:
         return text.wrong_arguments(
             f"{solution.__name__}{_plain(wanted)}",
-            f"{getattr(answer, '__name__', 'yours')}{_plain(signature)}",
+            f"{name_of(answer) or 'yours'}{_plain(signature)}",
         )
     return ""
+
+
+def name_of(answer: object) -> str:
+    """The name of a function, or "" for what has none or will not say it."""
+    try:
+        name = getattr(answer, "__name__", "")
+    except Exception:
+        return ""
+    return name if type(name) is str else ""
 
 
 def _plain(signature: inspect.Signature) -> str:

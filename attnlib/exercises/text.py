@@ -63,6 +63,10 @@ def no_arguments() -> str:
     return f"check wants a name and an answer: {CHECK_USAGE}"
 
 
+def check_failed(kind: str) -> str:
+    return f"check itself failed on this answer ({kind}). That is not your mistake."
+
+
 def hint(number: int, of: int, sentence: str) -> str:
     return f"Hint {number} of {of}: {sentence}"
 

@@ -7,7 +7,7 @@ import numpy as np
 from attnlib.exercises import text
 from attnlib.exercises.exercise import ValueExercise
 from attnlib.exercises.judging import Status, Verdict
-from attnlib.exercises.read import plain
+from attnlib.exercises.read import is_a, plain
 
 
 def judge_value(exercise: ValueExercise, answer: object) -> Verdict:
@@ -38,7 +38,7 @@ def equal(answer: object, right: object, tolerance: float) -> bool:
     if isinstance(right, str):
         return type(answer) is str and _folded(answer) == _folded(right)
     if isinstance(right, bool):
-        return isinstance(answer, (bool, np.bool_)) and bool(answer) is right
+        return is_a(answer, bool, np.bool_) and bool(answer) is right
     if isinstance(right, dict):
         return (
             type(answer) is dict
@@ -47,12 +47,12 @@ def equal(answer: object, right: object, tolerance: float) -> bool:
         )
     if isinstance(right, tuple):
         return (
-            isinstance(answer, (tuple, list))
+            is_a(answer, tuple, list)
             and len(answer) == len(right)
             and all(equal(a, b, tolerance) for a, b in zip(answer, right, strict=True))
         )
     mine, good = plain(answer), plain(right)
-    if isinstance(mine, str) or isinstance(good, str) or isinstance(answer, bool):
+    if isinstance(mine, str) or isinstance(good, str) or is_a(answer, bool):
         return False
     return mine.shape == good.shape and np.allclose(
         mine.astype(float), good.astype(float), rtol=0, atol=tolerance
@@ -63,15 +63,15 @@ def kind(value: object) -> str:
     """What a value is, in words that do not give away what it should hold."""
     if value is None:
         return "None"
-    if isinstance(value, str):
+    if is_a(value, str):
         return "text in quotes"
-    if isinstance(value, (bool, np.bool_)):
+    if is_a(value, bool, np.bool_):
         return "True or False"
     if type(value) is dict:
         return "a dict with the keys " + text.listed(sorted(_keys(value)))
-    if isinstance(value, (tuple, list)) and len(value) == 1:
+    if is_a(value, tuple, list) and len(value) == 1:
         return "a tuple of 1"
-    if isinstance(value, (tuple, list)):
+    if is_a(value, tuple, list):
         return f"a tuple of {len(value)}"
     array = plain(value)
     if isinstance(array, str):
@@ -85,7 +85,7 @@ def wrong_parts(answer: object, right: object, tolerance: float) -> list[str]:
     """Which entries of a tuple or dict are wrong, if some are right."""
     if type(answer) is dict and isinstance(right, dict):
         wrong = [str(k) for k in right if not equal(answer[k], right[k], tolerance)]
-    elif isinstance(answer, (tuple, list)) and isinstance(right, tuple):
+    elif is_a(answer, tuple, list) and isinstance(right, tuple):
         wrong = [
             f"number {i + 1}"
             for i, (a, b) in enumerate(zip(answer, right, strict=True))

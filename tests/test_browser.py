@@ -101,11 +101,12 @@ def slide(page: Any, slider: Any) -> None:
     assert slider.is_enabled()
     figure = slider.locator("xpath=ancestor::*[contains(@class, 'attn ')][1]")
     others = page.locator(".attn-panels").all_text_contents()
-    seen = {}
+    seen, last = {}, int(slider.get_attribute("max"))
     slider.focus()
-    for key in ("Home", "ArrowRight", "End", "ArrowLeft"):
+    places = {"Home": 0, "ArrowRight": 1, "End": last, "ArrowLeft": last - 1}
+    for key, at in places.items():
         page.keyboard.press(key)
-        at = int(slider.input_value())
+        assert int(slider.input_value()) == at, f"{key} did not reach the slider"
         shown = figure.locator(".attn-panels").inner_html()
         assert seen.setdefault(at, shown) == shown  # the same place, the same picture
         assert figure.locator("output").text_content()

@@ -106,10 +106,16 @@ def plain(x):
     return e / e.sum(axis=-1, keepdims=True)
 
 
-def renormalised(scores, mask, d_k):
-    kept = softmax(scores) * mask
-    total = kept.sum(axis=-1, keepdims=True)
-    return kept / np.where(total == 0, 1, total)
+def by_hand(scores, mask, d_k):
+    """The largest allowed score is subtracted, and the sum is guarded."""
+    top = np.max(scores, axis=-1, keepdims=True, where=mask, initial=-np.inf)
+    some = mask.any(axis=-1, keepdims=True)
+    e = np.exp(np.where(mask, scores - np.where(some, top, 0), -np.inf))
+    return e / np.where(some, e.sum(axis=-1, keepdims=True), 1)
+
+
+def added(scores, mask, d_k):
+    return softmax(scores + np.where(mask, 0, -np.inf))
 
 
 def emptied(scores, mask, d_k):
@@ -141,7 +147,8 @@ def in_float32(q, k, v, mask):
         ("document_mask", lambda ids: np.equal.outer(ids, ids)),
         ("create_mask", create_in_place),
         ("masked_attention", in_float32),
-        ("masked_attention", attend(renormalised)),
+        ("masked_attention", attend(by_hand)),
+        ("masked_attention", attend(added)),
         ("masked_attention", attend(emptied)),
         ("masked_attention", attend(lambda s, m, d: softmax(np.where(m, s, -np.inf)))),
     ],
@@ -152,6 +159,18 @@ def test_another_right_way_passes(name, answer, seed):
 
 
 # --- wrong answers, as people write them ------------------------------------------
+def renormalised(scores, mask, d_k, guarded=True):
+    """Right as long as no hidden score lies far above the others."""
+    kept = softmax(scores) * mask
+    total = kept.sum(axis=-1, keepdims=True)
+    return kept / (np.where(total == 0, 1, total) if guarded else total)
+
+
+def by_runs(ids):
+    starts = np.r_[0, np.diff(ids) != 0]
+    return masks.document(np.cumsum(starts).astype(int))
+
+
 def off(k):
     return lambda n, m=None: tril(n, m or n, (m or n) - n + k)
 
@@ -205,6 +224,8 @@ def create(triangle=lambda n, m: tril(n, m, m - n), either=False, always=False):
     [
         (lambda n, m=None: tril(n, m or n), "aligned_top_left"),
         (lambda n, m=None: tril(n, n), "causal_square"),
+        (lambda n, m=None: tril(n, m or n, n - (m or n)), "offset_negated"),
+        (lambda n, m=None: tril(n, m or n) & False, "mask_all_false"),
         (off(-1), "diagonal_missing"),
         (off(1), "diagonal_next"),
         (lambda n, m=None: upper(n, m or n, 1), "triu"),
@@ -236,6 +257,8 @@ def test_a_wrong_causal_mask_is_named(answer, key, seed):
         (both(lambda pad, past: pad * past.astype(float)), "mask_numbers"),
         (on_queries, "padding_on_queries"),
         (with_triangle(tril), "aligned_top_left"),
+        (with_triangle(lambda n, m: tril(n, m, n - m)), "offset_negated"),
+        (both(lambda pad, past: pad & past & False), "mask_all_false"),
         (with_triangle(lambda n, m: tril(n, m, m - n - 1)), "diagonal_missing"),
         (with_triangle(lambda n, m: tril(n, m, m - n + 1)), "diagonal_next"),
         (with_triangle(lambda n, m: upper(n, m, 1)), "triu"),
@@ -264,6 +287,10 @@ def test_a_wrong_mask_for_a_batch_is_named(answer, key, seed):
         (lambda ids: np.ones((len(ids),) * 2, dtype=bool), "document_missing"),
         (lambda ids: masks.document(ids) & masks.causal(len(ids)), "document_causal"),
         (lambda ids: (ids[:, None] == ids).astype(float), "mask_numbers"),
+        (by_runs, "document_runs"),
+        (lambda ids: np.zeros((len(ids),) * 2, dtype=bool), "mask_all_false"),
+        (lambda ids: np.outer(ids, ids) > 0, "document_nonzero"),
+        (lambda ids: masks.document(ids) & (ids != 0), "document_zero_hidden"),
     ],
 )
 def test_a_wrong_document_mask_is_named(answer, key, seed):
@@ -278,6 +305,7 @@ def test_a_wrong_document_mask_is_named(answer, key, seed):
         (lambda *args: as_printed(*args, kind=bool), "article_boolean"),
         (lambda *args: as_printed(*args, kind=bool, axes=2), "tril_of_one_row"),
         (create(tril), "aligned_top_left"),
+        (create(lambda n, m: tril(n, m, n - m)), "offset_negated"),
         (create(lambda n, m: upper(n, m, 1)), "triu"),
         (create(lambda n, m: tril(n, m, m - n + 1)), "diagonal_next"),
         (create(either=True), "causal_forgotten_with_padding"),
@@ -296,6 +324,11 @@ def test_a_wrong_repair_is_named(answer, key, seed):
     ("weigh", "key"),
     [
         (lambda s, m, d: softmax(s) * m, "mask_after"),
+        (renormalised, "mask_after_divided"),
+        (lambda s, m, d: renormalised(s, m, d, False), "mask_after_divided_nan"),
+        (lambda s, m, d: softmax(s + ~m * -np.inf), "mask_times_infinity"),
+        (lambda s, m, d: softmax(s + (1 - m) * -np.inf), "mask_times_infinity"),
+        (lambda s, m, d: plain(s + ~m * -np.inf), "mask_nan_throughout"),
         (lambda s, m, d: softmax(s + m), "mask_added"),
         (lambda s, m, d: softmax(s * m), "mask_fill_zero"),
         (lambda s, m, d: softmax(np.where(m, s, 1e-9)), "mask_fill_zero"),
@@ -345,6 +378,8 @@ def test_an_unknown_mistake_is_not_given_a_name():
         ("padding_and_causal", both(lambda a, b: a | b), "40 places through, and 26"),
         ("create_mask", as_printed, "your mask has the shape (3, 3)"),
         ("masked_attention", attend(lambda s, m, d: softmax(s + m)), "2.718 times"),
+        ("masked_attention", attend(renormalised), "query 0 sum to 0, not to 1"),
+        ("document_mask", by_runs, "may not look at key"),
     ],
 )
 def test_the_number_that_gave_it_away_is_said(name, answer, number):
@@ -359,3 +394,14 @@ def test_an_answer_that_knows_the_cases_by_heart_breaks_a_law():
         return known.get(args, tril(n_q, n_k or n_q))
 
     assert judge("causal", by_heart).status == "law"
+
+
+def test_a_law_of_truth_tables_counts_places():
+    def every_second(n_q, n_k=None):
+        return off(0)(n_q, n_k) & (np.arange(n_k or n_q) % 2 == 0)
+
+    def shifted(n_q, n_k=None):
+        return every_second(n_q, n_k) & (np.arange(n_q)[:, None] > 0)
+
+    text = judge("causal", shifted).text
+    assert "They differ at 3 of 36 places, the first at [0, 0]." in text

@@ -103,6 +103,20 @@ def added_one(sight: Sight) -> str | None:
     )
 
 
+def not_a_number(sight: Sight) -> str | None:
+    """A row of NaN, though its query may look at something."""
+    weights, allowed = sight.weights, sight.view.allowed
+    if weights is None or allowed is None or weights.shape != np.shape(allowed):
+        return None
+    rows = np.argwhere(np.isnan(weights).any(axis=-1) & np.any(allowed, axis=-1))
+    if not rows.size:
+        return None
+    return (
+        f"the weights of query {rows[0][-1]} are NaN, though it may look "
+        f"({sight.case.name})."
+    )
+
+
 def nan_wiped(sight: Sight) -> str | None:
     """A zero where the right output is NaN."""
     mine, good = sight.result(1), sight.right.arrays[-1] if sight.right.arrays else None
@@ -123,6 +137,10 @@ MEASURES: dict[str, Callable[[Sight], str | None]] = {
     "mask_added": first(added_one, forbidden_mass),
     "mask_fill_zero": forbidden_mass,
     "mask_after": lost_mass,
+    "mask_after_divided": lost_mass,
+    "mask_after_divided_nan": not_a_number,
+    "mask_times_infinity": not_a_number,
+    "mask_nan_throughout": not_a_number,
     "mask_fill_10": forbidden_mass,
     "mask_fill_10000": forbidden_mass,
     "mask_before_scale": forbidden_mass,
@@ -171,6 +189,11 @@ MEASURES: dict[str, Callable[[Sight], str | None]] = {
             "document_first_only",
             "document_missing",
             "document_causal",
+            "document_runs",
+            "document_nonzero",
+            "document_zero_hidden",
+            "mask_all_false",
+            "offset_negated",
         ),
         mask_difference,
     ),

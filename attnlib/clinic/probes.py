@@ -93,11 +93,14 @@ def masked_cases(rng: np.random.Generator) -> tuple[Case, ...]:
     empty = np.tri(4, dtype=bool)
     empty[1] = False
     # A constant of -40000 in every score: weights do not change, weak fills win.
-    # The gap is small enough that no key underflows: masking after the softmax and
-    # renormalising is right as well.
-    q, k = far_apart(rng, 3, 5, gap=64)
+    q, k = far_apart(rng, 3, 5, gap=1024)
     q[:, 0], k[:, 0] = 200.0, -800.0
     far = Case("scores below -20000", (q, k, table(rng, 5, 2), longer))
+    # A hidden key so far above the others that they are rounded to 0 beside it: a
+    # softmax taken before the mask leaves 0 / 0.
+    q, k, v = table(rng, 3, 4), table(rng, 4, 4), table(rng, 4, 2)
+    q[:, 0], k[:, 0] = 64.0, [0.0, 0.0, 0.0, 32.0]
+    above = Case("a hidden score 1000 above the others", (q, k, v, np.tri(3, 4) > 0))
     q, k, v = table(rng, 4, 3), table(rng, 4, 3), table(rng, 4, 2)
     v[3, 0] = np.nan
     planted = Case("a NaN in the last value", (q, k, v, causal))
@@ -108,6 +111,7 @@ def masked_cases(rng: np.random.Generator) -> tuple[Case, ...]:
         with_mask("a mask with holes", 5, 3, some),
         with_mask("a row that may look at nothing", 3, 2, empty),
         far,
+        above,
         planted,
     )
 

@@ -39,6 +39,13 @@ def invariant(
         apart = float(np.max(np.abs(_float(expected) - _float(found)), initial=0.0))
         if apart <= CLOSE:
             return None
+        if expected.dtype.kind == found.dtype.kind == "b":
+            where = np.argwhere(expected != found)
+            place = [int(i) for i in where[0]]
+            return (
+                f"{sentence} They differ at {len(where)} of {found.size} places, the "
+                f"first at {place}."
+            )
         return f"{sentence} Yours differ by up to {apart:.3g}."
 
     return Law(name, broken)

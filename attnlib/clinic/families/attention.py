@@ -143,6 +143,17 @@ def masked_softmax(
             allowed = ~allowed
         if "mask_after" in faults:
             return np.where(allowed, softmax(scores, faults=faults), 0)
+        if {"mask_after_divided", "mask_after_divided_nan"} & faults:
+            kept = np.where(allowed, softmax(scores, faults=faults), 0)
+            total = kept.sum(axis=-1, keepdims=True)
+            if "mask_after_divided" in faults:
+                total = np.where(total == 0, 1, total)
+            return np.asarray(kept / total)
+        if "mask_times_infinity" in faults:  # ~mask * -inf: 0 * -inf is NaN
+            scores = np.where(allowed, np.nan, -np.inf).astype(scores.dtype)
+            return softmax(scores, faults=faults)
+        if "mask_nan_throughout" in faults:  # the same, without a guarded softmax
+            return np.full_like(scores, np.nan)
         if "mask_added" in faults:
             scores = scores + allowed.astype(scores.dtype)
         elif "mask_fill_zero" in faults:
@@ -255,6 +266,10 @@ MASKED_ATTENTION = Family(
             "mask_added",
             "mask_fill_zero",
             "mask_after",
+            "mask_after_divided",
+            "mask_after_divided_nan",
+            "mask_times_infinity",
+            "mask_nan_throughout",
             *WEAK_FILLS,
             "mask_before_scale",
         ),

@@ -10,7 +10,13 @@ from attnlib.clinic.case import RIGHT, Case, Family, Faults, Result, View
 Array = npt.NDArray[np.generic]
 
 # How the finished mask is handed over. The last step of every mask.
-HANDED_OVER = ("mask_inverted", "mask_numbers", "mask_additive", "mask_transposed")
+HANDED_OVER = (
+    "mask_inverted",
+    "mask_numbers",
+    "mask_additive",
+    "mask_transposed",
+    "mask_all_false",
+)
 
 
 def causal(n_q: int, n_k: int | None = None, *, faults: Faults = RIGHT) -> Array:
@@ -19,6 +25,8 @@ def causal(n_q: int, n_k: int | None = None, *, faults: Faults = RIGHT) -> Array
     offset = n_k - n_q
     if "aligned_top_left" in faults:
         offset = 0
+    elif "offset_negated" in faults:
+        offset = -offset
     if "diagonal_missing" in faults:
         offset -= 1
     elif "diagonal_next" in faults:
@@ -53,6 +61,15 @@ def document(ids: npt.ArrayLike, *, faults: Faults = RIGHT) -> Array:
         allowed = (q == k) & (abs(i - j) <= 1)
     elif "document_first_only" in faults:
         allowed = (q == k) & (k == ids[..., :1, None])
+    elif "document_runs" in faults:
+        # A new document wherever the number changes: 7 7 4 7 are three.
+        steps = np.diff(ids, axis=-1, prepend=ids[..., :1]) != 0
+        runs = np.cumsum(steps, axis=-1)
+        allowed = np.asarray(runs[..., :, None] == runs[..., None, :])
+    elif "document_nonzero" in faults:
+        allowed = np.asarray((q != 0) & (k != 0))
+    elif "document_zero_hidden" in faults:
+        allowed = np.asarray((q == k) & (k != 0))
     elif "document_missing" in faults:
         allowed = np.ones_like(allowed)
     if "document_causal" in faults:
@@ -63,7 +80,9 @@ def document(ids: npt.ArrayLike, *, faults: Faults = RIGHT) -> Array:
 
 
 def hand_over(allowed: npt.NDArray[np.bool_], faults: Faults) -> Array:
-    """Return the mask as it should be, or inverted, as numbers, or transposed."""
+    """Return the mask as it should be, or inverted, as numbers, transposed, empty."""
+    if "mask_all_false" in faults:
+        return np.zeros_like(allowed)
     if "mask_inverted" in faults:
         allowed = ~allowed
     if "mask_transposed" in faults:
@@ -84,7 +103,7 @@ CAUSAL = Family(
     "causal",
     causal,
     {
-        "alignment": ("aligned_top_left", "causal_square"),
+        "alignment": ("aligned_top_left", "offset_negated", "causal_square"),
         "diagonal": ("diagonal_missing", "diagonal_next"),
         "shape": ("causal_missing", "causal_mirrored", "causal_self_only", "triu"),
         "handed over": HANDED_OVER,
@@ -101,6 +120,9 @@ DOCUMENT = Family(
             "document_neighbours",
             "document_first_only",
             "document_missing",
+            "document_runs",
+            "document_nonzero",
+            "document_zero_hidden",
         ),
         "causal": ("document_causal",),
         "axis": ("head_axis_missing",),

@@ -130,7 +130,7 @@ def _axes(allowed: Truth, faults: Faults) -> Truth:
 
 _TRIU = ("triu", "triu_shifted")
 _CAUSAL = {
-    "alignment": ("aligned_top_left",),
+    "alignment": ("aligned_top_left", "offset_negated"),
     "diagonal": ("diagonal_missing", "diagonal_next"),
     "shape": ("causal_missing", "causal_mirrored", "causal_self_only", *_TRIU),
 }

@@ -107,4 +107,74 @@ MISTAKES = (
         "Decide for zeros: what must the weights of such a row be?",
         "pytorch/pytorch#103749",
     ),
+    Mistake(
+        "mask_all_false",
+        "M14",
+        "Nobody may look at anything",
+        "Every place of the mask is False, so every row is empty.",
+        "Which pairs should be True?",
+    ),
+    Mistake(
+        "offset_negated",
+        "M19",
+        "The triangle is shifted to the wrong side",
+        "A positive k moves the diagonal to the right. With more keys than queries the "
+        "first query already has a past.",
+        "How many keys may query 0 see, if there are 2 queries and 4 keys?",
+        "pytorch/pytorch#108108",
+    ),
+    Mistake(
+        "document_runs",
+        "",
+        "A number that comes again counts as a new document",
+        "The same number means the same document, also further on: in 7, 7, 4, 7 the "
+        "last token belongs to the first two.",
+        "Compare the numbers themselves, not where they change.",
+    ),
+    Mistake(
+        "document_nonzero",
+        "",
+        "Tokens see each other wherever both numbers are not 0",
+        "The numbers are names. 7 and 4 are two documents, and 0 is one as well.",
+        "When do two tokens belong together?",
+    ),
+    Mistake(
+        "document_zero_hidden",
+        "",
+        "Document 0 is hidden",
+        "0 is a number like any other here, and no sign for a filler.",
+        "When do two tokens belong together?",
+    ),
+    Mistake(
+        "mask_after_divided",
+        "M10",
+        "The mask comes after the softmax, and the rows are divided by their sums",
+        "That holds while the scores are close. Beside a hidden score 1000 above, the "
+        "allowed ones are rounded to 0 before they are divided.",
+        "Mask first, then softmax.",
+    ),
+    Mistake(
+        "mask_after_divided_nan",
+        "M10",
+        "The mask comes after the softmax, and the rows are divided by their sums",
+        "Beside a hidden score 1000 above, the allowed ones are rounded to 0, and "
+        "0 / 0 is NaN; so it is in a row that may look at nothing.",
+        "Mask first, then softmax.",
+    ),
+    Mistake(
+        "mask_times_infinity",
+        "",
+        "A mask of 0 and 1 is multiplied by -inf",
+        "1 times -inf hides a key, but 0 times -inf is NaN, and the NaN lands on the "
+        "keys that are allowed.",
+        "np.where chooses between two numbers, and multiplies nothing.",
+    ),
+    Mistake(
+        "mask_nan_throughout",
+        "",
+        "Every weight is NaN",
+        "If you multiply a mask of 0 and 1 by -inf: 0 times -inf is NaN. One NaN in a "
+        "row makes the whole row NaN.",
+        "np.where chooses between two numbers, and multiplies nothing.",
+    ),
 )

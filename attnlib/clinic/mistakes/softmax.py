@@ -42,8 +42,8 @@ MISTAKES = (
         "M06",
         "The largest score is not subtracted first",
         "exp overflows above 709 in float64, above 88 in float32 and above 11 in "
-        "float16. Subtracting one number from a whole row changes nothing in its "
-        "softmax.",
+        "float16; far below 0, as at -20000, it is 0, and 0 / 0 is left. Subtracting "
+        "one number from a whole row changes nothing in its softmax.",
         "Make the largest score of each row 0 before exp.",
     ),
     Mistake(

@@ -405,3 +405,18 @@ def test_a_law_of_truth_tables_counts_places():
 
     text = judge("causal", shifted).text
     assert "They differ at 3 of 36 places, the first at [0, 0]." in text
+
+
+def test_a_mask_that_depends_on_the_other_sentences_breaks_a_law():
+    """By heart for the cases, and elsewhere as wide as the longest sentence."""
+    right = get("padding_and_causal").solution
+    known = [repr(case.args) for case in get("padding_and_causal").table().cases]
+
+    def padding_and_causal(lengths, n_q, n_k):
+        if repr((lengths, n_q, n_k)) not in known:
+            lengths = lengths * 0 + max(lengths) + (len(lengths) > 1)
+        return right(lengths, n_q, n_k)
+
+    verdict = judge("padding_and_causal", padding_and_causal)
+    assert verdict.status == "law"
+    assert "sentences of a batch do not see each other" in verdict.text

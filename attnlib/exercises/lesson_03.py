@@ -10,7 +10,7 @@ from attnlib.clinic.families.masks import CAUSAL, DOCUMENT
 from attnlib.clinic.families.padded import CREATE_MASK, PADDING_AND_CAUSAL
 from attnlib.clinic.probes import masked_cases
 from attnlib.exercises.exercise import Exercise, Part
-from attnlib.exercises.laws import batch_independent, invariant, rows_sum_to_one
+from attnlib.exercises.laws import invariant, rows_sum_to_one
 
 
 def causal(n_q, n_k=None):
@@ -27,11 +27,11 @@ def causal(n_q, n_k=None):
 def padding_and_causal(lengths, n_q, n_k):
     """Hide fillers and the future, for a batch.
 
-    lengths: how many real keys each sentence has, (batch,)
+    lengths: array (batch,), how many real keys each sentence has
     returns: boolean, True = may look, (batch, 1, n_q, n_k)
     The last query stands beside the last key.
     """
-    real = np.arange(n_k) < np.asarray(lengths)[:, None, None, None]
+    real = np.arange(n_k) < lengths[:, None, None, None]
     past = np.tril(np.ones((n_q, n_k), dtype=bool), k=n_k - n_q)
     return real & past
 
@@ -39,17 +39,17 @@ def padding_and_causal(lengths, n_q, n_k):
 def document_mask(ids):
     """Let the tokens of one document see one another, and no others.
 
-    ids: the number of the document each token belongs to, (n,)
+    ids: array (n,), the number of the document each token belongs to
     returns: boolean, True = may look, (n, n)
+    The same number is the same document, also further on.
     """
-    ids = np.asarray(ids)
     return ids[:, None] == ids[None, :]
 
 
 def create_mask(n_q, n_k, lengths=None, is_causal=False):
     """Hide fillers if lengths are given, and the future if is_causal.
 
-    lengths: None, or how many real keys each sentence has, (batch,)
+    lengths: None, or array (batch,), how many real keys each sentence has
     returns: boolean, True = may look, (batch, 1, n_q, n_k), all axes in full;
         batch is 1 where lengths is None
     The last query stands beside the last key.
@@ -58,7 +58,7 @@ def create_mask(n_q, n_k, lengths=None, is_causal=False):
     if is_causal:
         mask = np.tril(mask, k=n_k - n_q)
     if lengths is not None:
-        mask = mask & (np.arange(n_k) < np.asarray(lengths)[:, None, None, None])
+        mask = mask & (np.arange(n_k) < lengths[:, None, None, None])
     return mask
 
 
@@ -127,6 +127,19 @@ def create_cases(rng):
     )
 
 
+def first_alone(batch, alone):
+    """The mask of a sentence does not depend on the other sentences."""
+    return invariant(
+        "the sentences of a batch do not see each other",
+        batch,
+        alone,
+        "The first of three sentences gets another mask when it is alone.",
+        lambda mask: mask[:1],
+    )
+
+
+_THREE = np.array([5, 2, 4])  # lengths
+
 # Three queries, four keys; key 1 is hidden from all. In the law it is changed.
 _Q, _K, _V = np.eye(3, 2), np.eye(4, 2, -1) + 0.5, np.arange(20.0).reshape(4, 5)
 _SEEN = np.array([[True, False, False, True]] * 2 + [[True, False, True, True]])
@@ -179,7 +192,7 @@ EXERCISES = (
         ),
         "Real batches need both. With | instead of &, a sentence without fillers would "
         "have no causal mask at all.",
-        (batch_independent((np.array([5, 2, 4]), 3, 7), (0,)),),
+        (first_alone((_THREE, 3, 7), (_THREE[:1], 3, 7)),),
     ),
     Exercise(
         "document_mask",
@@ -223,8 +236,8 @@ EXERCISES = (
             "two axes and takes k; then & with the real keys, (batch, 1, 1, n_k).",
         ),
         "The article's version raised an error, then read only key 0, then mixed up "
-        "heads and sentences. Three mistakes in ten lines, and a test with one "
-        "sentence, one head and no fillers sees just the first.",
+        "heads and sentences. Three mistakes in eight lines, and a test without a "
+        "padding mask sees only the first.",
         (
             invariant(
                 "full sentences need no padding mask",
@@ -232,7 +245,7 @@ EXERCISES = (
                 (4, 6, np.array([6]), True),
                 "With a length of 6 and 6 keys, only the future is to be hidden.",
             ),
-            batch_independent((3, 7, np.array([5, 2, 4]), True), (2,)),
+            first_alone((3, 7, _THREE, True), (3, 7, _THREE[:1], True)),
         ),
     ),
     Exercise(
@@ -249,10 +262,11 @@ EXERCISES = (
             "np.where(mask, scores, ...) chooses between the score and the fill. Only "
             "minus infinity is below every real score.",
             "A row of minus infinities must come out as zeros. The softmax of attnlib "
-            "does that; your own needs a guard before it divides.",
+            "does that; your own needs a guard before it subtracts and divides.",
         ),
-        "Scale, then mask, then softmax, with -inf: it holds at scores of -20 000 and "
-        "in empty rows, where weaker versions read what was hidden, and say nothing.",
+        "What is hidden gets no weight at all: not at scores of -20 000, not beside a "
+        "hidden score 1000 above, not in an empty row. Weaker versions fail in one of "
+        "these, and say nothing.",
         (
             invariant(
                 "a key that nobody may look at does not matter",

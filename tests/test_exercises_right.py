@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from attnlib.exercises import judge
+from attnlib.exercises.lesson_01 import ARTICLE_SCORES, ARTICLE_X
 
 SEEDS = (0, 1, 2)
 
@@ -209,30 +210,46 @@ def test_another_right_attention_passes(answer, seed):
     assert verdict.passed, verdict.text
 
 
-# --- can_exist and weighted_mean, right ----------------------------------------------
-def exist_by_rank(scores, X):
-    rank = np.linalg.matrix_rank
-    wide, tall = np.hstack([X, scores]), np.hstack([X, scores.T])
-    return rank(wide) == rank(X) == rank(tall)
-
-
-def exist_by_solving(scores, X):
+# --- distance_to_possible and weighted_mean, right ------------------------------------
+def distance_by_solving(scores, X):
     M = np.linalg.pinv(X) @ scores @ np.linalg.pinv(X).T
-    return bool(np.abs(X @ M @ X.T - scores).max() < 1e-9)
+    return np.linalg.norm(scores - X @ M @ X.T)
 
 
-def exist_by_svd(scores, X):
+def distance_by_least_squares(scores, X):
+    made = np.kron(X, X)  # row-major vec(X M X.T) = (X kron X) vec(M)
+    m = np.linalg.lstsq(made, scores.ravel(), rcond=None)[0]
+    return float(np.sqrt(((scores.ravel() - made @ m) ** 2).sum()))
+
+
+def distance_by_svd(scores, X):
     u, s, _ = np.linalg.svd(X)
-    outside = u[:, int((s > 1e-9).sum()) :]
-    left, right = outside.T @ scores, scores @ outside
-    return not (np.abs(left) > 1e-9).any() and not (np.abs(right) > 1e-9).any()
+    u = u[:, : int((s > 1e-9).sum())]
+    inside = np.linalg.norm(u.T @ scores @ u)
+    return max(np.linalg.norm(scores) ** 2 - inside**2, 0.0) ** 0.5
 
 
-@pytest.mark.parametrize("answer", [exist_by_rank, exist_by_solving, exist_by_svd])
+@pytest.mark.parametrize(
+    "answer", [distance_by_solving, distance_by_least_squares, distance_by_svd]
+)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_another_right_can_exist_passes(answer, seed):
-    verdict = judge("can_exist", answer, seed)
+def test_another_right_distance_passes(answer, seed):
+    verdict = judge("distance_to_possible", answer, seed)
     assert verdict.passed, verdict.text
+
+
+def test_the_article_s_table_is_further_away_than_rounding():
+    """Lesson 01 and the text after a pass quote 0.730 and 0.15."""
+    distance = distance_by_least_squares(ARTICLE_SCORES, ARTICLE_X)
+    assert round(distance, 3) == 0.730
+    assert round(np.linalg.norm(ARTICLE_SCORES), 3) == 3.094
+    most = np.sqrt(ARTICLE_SCORES.size) * 0.05  # each number off by half a unit
+    assert round(most, 3) == 0.15
+    rng = np.random.default_rng(0)
+    for _ in range(200):  # genuine tables, printed with one decimal
+        q, k = rng.normal(size=(2, 4, 3))
+        genuine = np.round((ARTICLE_X @ q) @ (ARTICLE_X @ k).T, 1)
+        assert distance_by_solving(genuine, ARTICLE_X) <= most + 1e-9
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The first exercises: a weighted mean, and which score tables can exist."""
+"""The first exercises: a weighted mean, and how far a table is from a possible one."""
 
 from __future__ import annotations
 
@@ -31,28 +31,31 @@ def weighted_mean(
     return total / len(values) if "divided_by_n" in faults else total
 
 
-def can_exist(scores: Float, X: Float, *, faults: Faults = RIGHT) -> bool:
-    """Whether some W_q and W_k give (X W_q)(X W_k)ᵀ = scores."""
-    n_tokens = len(X)
-    onto = X @ np.linalg.pinv(X)  # projects on the column space of X
-    rank_x = np.linalg.matrix_rank(X)
-    left, right = onto @ scores, scores @ onto
-    if "always_true" in faults or "always_false" in faults:
-        return "always_true" in faults
-    if "rank_only" in faults:
-        return bool(np.linalg.matrix_rank(scores) <= rank_x)
-    if "determinant" in faults:
-        return bool(abs(np.linalg.det(scores)) < 1e-9)
-    if "full_rank_only" in faults:
-        return bool(rank_x == n_tokens)
-    if "left_side_only" in faults:
-        return bool(np.allclose(left, scores))
-    if "right_side_only" in faults:
-        return bool(np.allclose(right, scores))
-    if "exact_comparison" in faults:
-        return bool((onto @ scores @ onto == scores).all())
-    answer = bool(np.allclose(onto @ scores @ onto, scores))
-    return not answer if "verdict_inverted" in faults else answer
+def distance_to_possible(scores: Float, X: Float, *, faults: Faults = RIGHT) -> object:
+    """How far a table is from the nearest X M Xᵀ: the norm of scores − P scores P."""
+    onto = X @ (X.T if "transposed_for_pinv" in faults else np.linalg.pinv(X))
+    if "ranks_subtracted" in faults:
+        return float(np.linalg.matrix_rank(scores) - np.linalg.matrix_rank(X))
+    nearest = scores
+    if "only_rows_moved" not in faults:
+        nearest = onto @ nearest
+    if "only_columns_moved" not in faults:
+        nearest = nearest @ onto
+    left: Float = scores - nearest
+    if "nearest_measured" in faults:
+        left = nearest
+    if "table_returned" in faults:
+        return left
+    if "largest_difference" in faults:
+        return float(np.abs(left).max())
+    if "differences_added" in faults:
+        return float(np.abs(left).sum())
+    if "spectral_norm" in faults:
+        return float(np.linalg.norm(left, 2))
+    if "squares_averaged" in faults:
+        return float(np.sqrt(np.square(left).mean()))
+    squares = float(np.square(left).sum())
+    return squares if "no_root_taken" in faults else float(np.sqrt(squares))
 
 
 WEIGHTED_MEAN = Family(
@@ -69,22 +72,21 @@ WEIGHTED_MEAN = Family(
         "sum": ("divided_by_n", "products_not_added"),
     },
 )
-# Answers of yes and no hold little information: no pairs, lest they fit by chance.
-CAN_EXIST = Family(
-    "can_exist",
-    can_exist,
+DISTANCE_TO_POSSIBLE = Family(
+    "distance_to_possible",
+    distance_to_possible,
     {
-        "test": (
-            "rank_only",
-            "left_side_only",
-            "right_side_only",
-            "determinant",
-            "full_rank_only",
-            "verdict_inverted",
-            "exact_comparison",
-            "always_true",
-            "always_false",
-        )
+        "sides": ("only_columns_moved", "only_rows_moved"),
+        "projection": ("transposed_for_pinv",),
+        "distance": (
+            "no_root_taken",
+            "squares_averaged",
+            "largest_difference",
+            "differences_added",
+            "spectral_norm",
+            "nearest_measured",
+            "table_returned",
+            "ranks_subtracted",
+        ),
     },
-    pairs=False,
 )

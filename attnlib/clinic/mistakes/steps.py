@@ -1,4 +1,4 @@
-"""Slips in the first exercises: a weighted mean, and the score table of the article."""
+"""Slips in the first exercises: a weighted mean, and a distance between tables."""
 
 from attnlib.clinic.catalogue import Mistake
 
@@ -54,71 +54,85 @@ MISTAKES = (
         "Keep both arrays in their order.",
     ),
     Mistake(
-        "rank_only",
+        "only_columns_moved",
         "",
-        "Only the ranks are compared",
-        "A table may have a small rank and still point in a direction that X does not "
-        "have. The rank must be small enough, but that is not all.",
-        "What must the columns of the table be made of? And its rows?",
+        "Only the columns are moved to what X can make",
+        "The columns of X M Xᵀ are mixes of the columns of X. So are its rows, and "
+        "yours may still be anything.",
+        "Do to the rows what you do to the columns: from the right.",
     ),
     Mistake(
-        "left_side_only",
+        "only_rows_moved",
         "",
-        "Only the columns are tested",
-        "The columns of X M Xᵀ are mixtures of the columns of X. So are its rows, and "
-        "yours may be anything.",
-        "Do to the rows what you do to the columns.",
+        "Only the rows are moved to what X can make",
+        "The rows of X M Xᵀ are mixes of the columns of X. So are its columns, and "
+        "yours may still be anything.",
+        "Do to the columns what you do to the rows: from the left.",
     ),
     Mistake(
-        "right_side_only",
+        "transposed_for_pinv",
         "",
-        "Only the rows are tested",
-        "The rows of X M Xᵀ are mixtures of the columns of X. So are its columns, and "
-        "yours may be anything.",
-        "Do to the columns what you do to the rows.",
+        "X @ X.T, where X @ pinv(X) is meant",
+        "X @ X.T mixes the columns of X too, but it does not leave alone what X can "
+        "make: it stretches it.",
+        "Use np.linalg.pinv.",
     ),
     Mistake(
-        "determinant",
+        "no_root_taken",
         "",
-        "The determinant is tested",
-        "A determinant says whether a table has full rank. That alone does not say "
-        "whether X can make it.",
-        "Compare the table with what X can make, not with 0.",
+        "The root is missing: the squares are only added",
+        "A sum of squares is a distance times itself.",
+        "Take the root of the sum.",
     ),
     Mistake(
-        "full_rank_only",
+        "squares_averaged",
         "",
-        "Only X is asked: any table passes once X has full rank",
-        "That is enough, but not needed: an X of smaller rank makes some tables too.",
-        "Ask whether this table is among those that X can make.",
+        "The squares are averaged, not added",
+        "An average does not grow with the table; the distance does.",
+        "Add the squares, then take the root.",
     ),
     Mistake(
-        "exact_comparison",
+        "largest_difference",
         "",
-        "Floating-point numbers are compared with ==",
-        "Two ways to the same table differ in the last digits, so == says no to "
-        "tables that exist.",
-        "Allow a small difference.",
+        "The largest difference, where all of them count",
+        "One number of the table decides; the distance takes in every one.",
+        "Square all differences, add, take the root.",
     ),
     Mistake(
-        "verdict_inverted",
+        "differences_added",
         "",
-        "True and False are exchanged",
-        "Your test is right, and its answer turned round.",
-        "Read the description once more: what does True mean?",
+        "The differences are added without squares",
+        "That is a distance too, but another one: it treats many small differences as "
+        "one large one.",
+        "Square all differences, add, take the root.",
     ),
     Mistake(
-        "always_true",
+        "spectral_norm",
         "",
-        "It always says True",
-        "Then no table would be impossible, not even the article's.",
-        "Give it a table that X cannot make.",
+        "np.linalg.norm(..., 2) of a table is its largest singular value",
+        "For a table, the 2 does not mean the root of the sum of squares.",
+        "Leave the 2 out: np.linalg.norm(table) adds all squares.",
     ),
     Mistake(
-        "always_false",
+        "nearest_measured",
         "",
-        "It always says False",
-        "Then no table would be possible, not even X @ X.T.",
-        "Give it X @ X.T.",
+        "The size of the nearest table, where the distance to it is meant",
+        "A table that X can make would come out far away from itself.",
+        "Subtract first.",
+    ),
+    Mistake(
+        "table_returned",
+        "",
+        "The differences are returned as a table",
+        "How far is one number.",
+        "Square all differences, add, take the root.",
+    ),
+    Mistake(
+        "ranks_subtracted",
+        "",
+        "Ranks are compared",
+        "A table may have a small rank and still be one that X cannot make. And a "
+        "table that was rounded for printing has full rank nearly always.",
+        "Compare the table with the nearest one that X can make.",
     ),
 )

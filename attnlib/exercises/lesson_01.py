@@ -40,7 +40,7 @@ def distance_to_possible(scores, X):
     """Measure how far a table is from the nearest one that X can make.
 
     scores: (n, n), before scaling   X: (n, d_model)   returns: one number
-    X makes the tables (X @ W_q) @ (X @ W_k).T, with any W_q and W_k of any width.
+    X makes tables (X @ W_q) @ (X @ W_k).T, with any W_q and W_k of any width.
     The distance is the root of the sum of the squared differences.
     """
     onto = X @ np.linalg.pinv(X)

@@ -132,10 +132,12 @@ def test_check_never_prints_the_solution(name):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_no_hint_holds_a_line_of_the_solution(name):
-    for line in secret_lines(name):
-        for sentence in get(name).hints:
-            assert line not in sentence
+def test_no_hint_holds_the_work_of_the_solution(name):
+    lines = secret_lines(name)
+    for sentence in get(name).hints:
+        held = [line for line in lines if line in sentence]
+        assert lines[-1] not in held
+        assert len(held) <= len(lines) / 2, held
 
 
 @pytest.mark.parametrize("name", VALUES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import sys
 import threading
 import time
@@ -312,6 +313,15 @@ def calling_itself():
         calling_itself()
 
 
+@pytest.fixture
+def _never_longer_than_a_minute():
+    """A loop that is not stopped ends the test run with a traceback, not never."""
+    faulthandler.dump_traceback_later(60, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.mark.usefixtures("_never_longer_than_a_minute")
 @pytest.mark.skipif(not hasattr(__import__("signal"), "setitimer"), reason="POSIX")
 @pytest.mark.parametrize("loop", [forever, swallowing, sleeping, calling_itself])
 def test_a_loop_for_ever_is_stopped(loop):
@@ -331,6 +341,7 @@ def test_a_loop_for_ever_is_stopped_outside_the_main_thread(loop):
     assert found[0].timed_out
 
 
+@pytest.mark.usefixtures("_never_longer_than_a_minute")
 def test_no_alarm_is_left_behind():
     import signal
 
@@ -341,6 +352,25 @@ def test_no_alarm_is_left_behind():
     time.sleep(0.05)
 
 
+@pytest.mark.usefixtures("_never_longer_than_a_minute")
+@pytest.mark.skipif(not hasattr(__import__("signal"), "setitimer"), reason="POSIX")
+def test_except_exception_does_not_turn_a_loop_into_an_answer():
+    def answer():
+        try:
+            forever()
+        except Exception:
+            return 1
+
+    assert run.run(answer, (), limit=0.1).timed_out
+
+
+def test_the_keyboard_is_refused_in_a_notebook_too(monkeypatch):
+    # A kernel puts its own `input` into builtins, which does not read sys.stdin.
+    monkeypatch.setattr("builtins.input", lambda prompt="": "yes")
+    assert isinstance(run.run(lambda: input("?"), ()).error, run.NoKeyboard)
+
+
+@pytest.mark.usefixtures("_never_longer_than_a_minute")
 def test_a_slow_answer_gets_a_sentence(monkeypatch):
     from attnlib.exercises import get, judging
 

@@ -127,6 +127,27 @@ def split_without_a_batch(x, n_heads):
     return x.reshape(len(x), n_heads, -1).transpose(1, 0, 2)
 
 
+def split_with_the_first_axes(x, n_heads):
+    return np.swapaxes(x.reshape(*x.shape[:-1], n_heads, -1), 0, 1)
+
+
+def cut_but_not_moved(x, n_heads):
+    return x.reshape(*x.shape[:-1], n_heads, -1)
+
+
+def joined_unmoved(x):
+    return x.reshape(*x.shape[:-2], -1)
+
+
+def merge_with_the_first_axes(x):
+    return np.swapaxes(x, 0, 1).reshape(x.shape[1], -1)
+
+
+def merge_with_the_first_axes_counted(x):
+    n_heads, n, d = x.shape[-3:]
+    return np.swapaxes(x, 0, 1).reshape(*x.shape[:-3], n, n_heads * d)
+
+
 def merge_without_a_batch(x):
     return x.transpose(1, 0, 2).reshape(x.shape[1], -1)
 
@@ -146,6 +167,26 @@ def mean_repeated(x):
 
 def attends_as_one_head(x, W_q, W_k, W_v, W_o, n_heads):
     return scaled_dot_product(x @ W_q, x @ W_k, x @ W_v).out @ W_o
+
+
+def tables_reshaped(x, W_q, W_k, W_v, W_o, n_heads):
+    tables = [W.reshape(n_heads, len(W), -1) for W in (W_q, W_k, W_v)]
+    found = [scaled_dot_product(*(x @ t[h] for t in tables)) for h in range(n_heads)]
+    return np.concatenate([f.out for f in found], axis=-1) @ W_o
+
+
+def scaled_by_all_heads(x, W_q, W_k, W_v, W_o, n_heads):
+    q, k, v = (heads.split_heads(x @ W, n_heads) for W in (W_q, W_k, W_v))
+    weights = softmax(q @ np.swapaxes(k, -1, -2) / np.sqrt(W_q.shape[1]))
+    return heads.merge_heads(weights @ v) @ W_o
+
+
+def with_the_tokens_added(x, *tables_and_n_heads):
+    return x + heads.multi_head(x, *tables_and_n_heads).out
+
+
+def mean_of_contributions(x, W_q, W_k, W_v, W_o, n_heads):
+    return multi_by_sum_over_heads(x, W_q, W_k, W_v, W_o, n_heads) / n_heads
 
 
 def multi(split=heads.split_heads, merge=heads.merge_heads, scale=None, output=None):
@@ -173,6 +214,25 @@ def multi(split=heads.split_heads, merge=heads.merge_heads, scale=None, output=N
         ("multi_head", multi(split_without_a_batch), "split_no_batch", "M20"),
         ("multi_head", multi(merge=mean_repeated), "merge_mean_repeated", "M21"),
         ("multi_head", attends_as_one_head, "one_head", ""),
+        ("split_heads", split_with_the_first_axes, "split_first_axes", "M20"),
+        ("merge_heads", merge_with_the_first_axes, "merge_first_axes", "M21"),
+        (
+            "merge_heads",
+            merge_with_the_first_axes_counted,
+            "merge_first_axes_counted",
+            "M21",
+        ),
+        ("multi_head", multi(cut_but_not_moved), "split_only_reshaped", "M20"),
+        (
+            "multi_head",
+            multi(cut_but_not_moved, joined_unmoved),
+            "heads_never_moved",
+            "M20",
+        ),
+        ("multi_head", tables_reshaped, "weights_W_reshaped", "M20"),
+        ("multi_head", scaled_by_all_heads, "scale_all_heads", "M02"),
+        ("multi_head", with_the_tokens_added, "residual_added", ""),
+        ("multi_head", mean_of_contributions, "out_mean", "M21"),
         ("multi_head", multi(merge=merge_at_once), "merge_no_transpose", "M21"),
         (
             "multi_head",
@@ -196,6 +256,26 @@ def test_the_evidence_is_a_number():
     assert "at [0, 2] stands the number that was at [0, 1, 0] of x" in text
     text = judge("multi_head", multi(scale=lambda x, n_heads: x.shape[-1])).text
     assert "your scores are 0.408 times the right ones" in text
+    text = judge("split_heads", split_with_the_first_axes).text
+    assert "x of shape (2, 5, 12) becomes (5, 2, 4, 3); (2, 4, 5, 3) is right" in text
+    text = judge("multi_head", scaled_by_all_heads).text
+    assert "0.577 times the right ones, and 1/√n_heads is 0.577" in text
+    text = judge("multi_head", with_the_tokens_added).text
+    assert "at [0, 0] yours gives -1.542, where 0.333 is right; x has -1.875" in text
+    text = judge("multi_head", mean_of_contributions).text
+    assert "your result is 0.5 times the right one, and 1/n_heads is 0.5" in text
+
+
+def test_cells_of_the_lesson_copied_without_their_batch_are_two_mistakes():
+    found = keys("split_heads", lambda x, n_heads: x.reshape(n_heads, len(x), -1))
+    assert found == {"split_no_transpose", "split_no_batch"}
+    found = keys("merge_heads", lambda x: x.reshape(x.shape[1], -1))
+    assert found == {"merge_no_transpose", "merge_no_batch"}
+
+
+def test_a_wrong_shape_names_the_axes_in_front():
+    text = judge("split_heads", lambda x, n_heads: x[..., :2]).text
+    assert "(3, 2); it should be (2, 3, 2) (..., n_heads, n, d)" in text
 
 
 def test_two_mistakes_at_once_are_both_named():
@@ -214,6 +294,10 @@ def rows_with_strays(x, split):
     ("answer", "key"),
     [
         (lambda x, s: np.sum(s != split_by_loop(x, len(s))), "strays_by_place"),
+        (
+            lambda x, s: np.sum(s // x.shape[1] != np.arange(len(x))[:, None]),
+            "strays_by_division",
+        ),
         (lambda x, s: 0, "strays_anywhere"),
         (lambda x, s: s.size - strays_by_sets(x, s), "strays_at_home"),
         (lambda x, s: strays_by_sets(x, s[:1]), "strays_first_head"),

@@ -73,19 +73,16 @@ class Table:
             _close(right_row[None], row, size, tolerance)[0] for tolerance in tolerances
         ):
             return Match(right=True)
-        if not any(outcome.arrays for outcome in answer):
-            return Match(right=False)  # it only raised: that is no fingerprint
-        for table in self._tables():
-            for tolerance in tolerances:
-                found = tuple(_look_up(table, form, row, size, tolerance))
-                if found:
-                    return Match(False, found)
+        for tolerance in tolerances:
+            found = tuple(_look_up(self._singles, form, row, size, tolerance))
+            if found:
+                return Match(False, found)
+        for tolerance in tolerances if self.family.pairs else ():
+            table = self._pairs_like(answer[:1], tolerance)
+            found = tuple(_look_up(table, form, row, size, tolerance))
+            if found:
+                return Match(False, found)
         return Match(right=False)
-
-    def _tables(self) -> Iterator[dict[Form, _Rows]]:
-        yield self._singles
-        if self.family.pairs:
-            yield self._pairs
 
     @cached_property
     def _singles(self) -> dict[Form, _Rows]:
@@ -93,16 +90,30 @@ class Table:
         right = _string(self.right)[:2]
         return _table(((f, self._run(f)) for f in singles), known=[right], once=True)
 
-    @cached_property
-    def _pairs(self) -> dict[Form, _Rows]:
-        slots = self.family.slots.values()
-        pairs = (
-            frozenset([a, b]) for s, t in combinations(slots, 2) for a in s for b in t
-        )
+    def _pairs_like(
+        self, answer: Sequence[Outcome], tolerance: tuple[float, float]
+    ) -> dict[Form, _Rows]:
+        """The pairs that give on the first case what the answer gave there.
+
+        Most pairs are out after the first case, so only few have to run on all.
+        """
+        pairs = tuple(_look_up(self._first_of_pairs, *_string(answer), tolerance))
         known = [_string(self.right)[:2]]
         for form, rows in self._singles.items():
             known += [(form, row) for row in rows.matrix]
         return _table(((f, self._run(f)) for f in pairs), known=known, once=False)
+
+    @cached_property
+    def _first_of_pairs(self) -> dict[Form, _Rows]:
+        slots = self.family.slots.values()
+        pairs = (
+            frozenset([a, b]) for s, t in combinations(slots, 2) for a in s for b in t
+        )
+        kept: dict[Form, list[tuple[Faults, Row]]] = {}
+        for pair in pairs:
+            form, row, _ = _string([call(self.family, self.cases[0], pair)])
+            kept.setdefault(form, []).append((pair, row))
+        return _grouped(kept)
 
     def _run(self, faults: Faults) -> tuple[Outcome, ...]:
         return tuple(call(self.family, case, faults) for case in self.cases)
@@ -177,7 +188,7 @@ def _table(
     kept: dict[Form, list[tuple[Faults, Row]]] = {}
     for faults, outcomes in variants:
         if not any(outcome.arrays for outcome in outcomes):
-            continue
+            continue  # it only raises, and so does any answer with a slip in it
         form, row, size = _string(outcomes)
         rows = seen.setdefault(form, [])
         if rows and _close(np.stack(rows), row, size, SINGLE_PRECISION).any():
@@ -185,6 +196,10 @@ def _table(
         if once:
             rows.append(row)
         kept.setdefault(form, []).append((faults, row))
+    return _grouped(kept)
+
+
+def _grouped(kept: dict[Form, list[tuple[Faults, Row]]]) -> dict[Form, _Rows]:
     return {
         form: _Rows(tuple(f for f, _ in group), np.stack([row for _, row in group]))
         for form, group in kept.items()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from attnlib.clinic.measures_scores import scaled_by
 from attnlib.clinic.sight import Sight, first, number, numbers, place
 
 
@@ -47,7 +48,10 @@ def all_heads(sight: Sight) -> str | None:
 
 
 def moved_inside(sight: Sight) -> str | None:
-    """The same inside multi-head attention: whose weights an x-ray shows where."""
+    """The same inside multi-head attention: whose weights an x-ray shows where.
+
+    An x-ray is a call whose output is its weights: see `families.heads.see_multi_head`.
+    """
     weights, right = sight.weights, sight.right.arrays
     if weights is None or weights.ndim != 3 or not right:
         return moved(sight)
@@ -72,13 +76,36 @@ def misplaced(sight: Sight) -> str | None:
         return None
     head, query = (int(i) for i in wrong[0][-2:])
     row = mine[tuple(wrong[0])]
-    where = f"in the x-ray, the row of head {head} and query {query}"
+    where = (
+        "when the values only name their token, the output shows the weights: the row "
+        f"of head {head} and query {query}"
+    )
     owner = np.argwhere(np.isclose(good, row).all(axis=-1))
     if len(owner) == 1:
         return f"{where} is the one of head {owner[0][-2]} and query {owner[0][-1]}."
     if not np.isclose(row.sum(), 1, atol=1e-3):
         return f"{where} sums to {number(float(row.sum()))}, not to 1."
     return f"{where} is {numbers(row)}, and should be {numbers(good[tuple(wrong[0])])}."
+
+
+def batched(axes: int) -> Callable[[Sight], str | None]:
+    """What happens to a batch, where tables without one come out right."""
+
+    def measure(sight: Sight) -> str | None:
+        x = np.asarray(sight.case.args[0])
+        if x.ndim <= axes:
+            return None
+        mine, good = sight.result(), sight.right.arrays[0]
+        if mine is None:
+            return f"given {sight.case.name}, it raises {sight.yours.error}."
+        if mine.shape != good.shape:
+            return (
+                f"x of shape {x.shape} becomes {mine.shape}; {good.shape} is right "
+                f"({sight.case.name})."
+            )
+        return moved(sight)
+
+    return measure
 
 
 def width(sight: Sight) -> str | None:
@@ -88,6 +115,35 @@ def width(sight: Sight) -> str | None:
     if mine is None or good is None or mine.shape == good.shape:
         return None
     return f"your output has the shape {mine.shape}; {good.shape} is right."
+
+
+def added(sight: Sight) -> str | None:
+    """The output is too large by just the tokens."""
+    mine, good = sight.result(), sight.right.arrays[0]
+    x = np.asarray(sight.case.args[0], dtype=float)
+    if mine is None or not mine.shape == good.shape == x.shape:
+        return None
+    for where in np.argwhere(np.abs(x) > 0.1):
+        at = tuple(where)
+        yours, right = float(mine[at]), float(good[at])
+        return (
+            f"at {place(where)} yours gives {number(yours)}, where {number(right)} is "
+            f"right; x has {number(float(x[at]))} there, just the difference."
+        )
+    return None
+
+
+def averaged(sight: Sight) -> str | None:
+    """The output is the right one, divided by the number of heads."""
+    mine, good = sight.result(), sight.right.arrays[0]
+    n_heads = sight.view.sizes.get("n_heads", 1)
+    if mine is None or mine.shape != good.shape or n_heads < 2:
+        return None
+    at = np.unravel_index(np.abs(good).argmax(), good.shape)
+    return (
+        f"your result is {number(float(mine[at] / good[at]))} times the right one, and "
+        f"1/n_heads is {number(1 / n_heads)}."
+    )
 
 
 MEASURES: dict[str, Callable[[Sight], str | None]] = {
@@ -106,11 +162,19 @@ MEASURES: dict[str, Callable[[Sight], str | None]] = {
             "merge_not_reshaped",
             "merge_sum",
             "merge_mean",
-            "split_no_batch",
-            "merge_no_batch",
+            "heads_never_moved",
+            "weights_W_reshaped",
         ),
         first(moved_inside, misplaced),
     ),
+    **dict.fromkeys(("split_no_batch", "split_first_axes"), batched(axes=2)),
+    **dict.fromkeys(
+        ("merge_no_batch", "merge_first_axes", "merge_first_axes_counted"),
+        batched(axes=3),
+    ),
     "softmax_over_heads": all_heads,
     "W_o_missing": width,
+    "out_mean": averaged,
+    "residual_added": added,
+    "scale_all_heads": scaled_by("n_heads", "1/√n_heads"),
 }

@@ -61,6 +61,7 @@ def scaled_by(size: str, said: str) -> Callable[[Sight], str | None]:
             "1/√d_k": d_k**-0.5,
             "d_k": d_k,
             f"√d_k/√{size}": (d_k / other) ** 0.5,
+            f"1/√{size}": other**-0.5,
         }
         return (
             f"your scores are {number(times)} times the right ones, and {said} is "

@@ -85,6 +85,18 @@ def strays_cases(rng):
     )
 
 
+def multi_head_cases(rng):
+    """The usual ones, and one in which heads that were not moved meet no error."""
+    n, d_k, d_v, d_model = 3, 2, 4, 5
+    x = probes.table(rng, n, d_model)
+    shapes = ((d_model, n * d_k), (d_model, n * d_k), (d_model, n * d_v))
+    inward = [probes.table(rng, *shape, spread=0.5) for shape in shapes]
+    outward = probes.table(rng, n * d_v, d_model, spread=0.5)
+    sizes = f"n={n}, d_model={d_model}, n_heads={n}, d_k={d_k}, d_v={d_v}"
+    square = Case(f"as many heads as tokens ({sizes})", (x, *inward, outward, n))
+    return (*probes.multi_head_cases(rng), square)
+
+
 # The function of the lesson takes no mask and no groups: those mistakes cannot show.
 _WITHOUT_MASK = replace(
     MULTI_HEAD,
@@ -108,7 +120,7 @@ EXERCISES = (
         6,
         split_heads,
         probes.split_cases,
-        (Part("split", "n_heads n d"),),
+        (Part("split", "... n_heads n d"),),
         SPLIT_HEADS,
         (
             "Two steps, as with the tags above: first cut each row, then move an axis.",
@@ -119,7 +131,7 @@ EXERCISES = (
             "-2, so that batches come along.",
         ),
         "Each row is one token in one head. reshape alone has the same shape, and puts "
-        "halves of neighbours into a token's row.",
+        "a part of a neighbour into a token's row.",
         (batch_independent((_batch, 3), (0,)),),
     ),
     Exercise(
@@ -128,7 +140,7 @@ EXERCISES = (
         5,
         merge_heads,
         probes.merge_cases,
-        (Part("merged", "n features"),),
+        (Part("merged", "... n features"),),
         MERGE_HEADS,
         (
             "It undoes split_heads: the same two steps, in the other order.",
@@ -146,14 +158,14 @@ EXERCISES = (
         4,
         9,
         multi_head,
-        probes.multi_head_cases,
-        (Part("out", "n d_model"),),
+        multi_head_cases,
+        (Part("out", "... n d_model"),),
         _WITHOUT_MASK,
         (
             "A loop over heads or one batch of heads: both are right. Which columns of "
             "W_q, W_k and W_v belong to head h?",
             "Make q, k and v; split each; attend; merge; multiply by W_o. d_k and d_v "
-            "may differ, so take no width from d_model.",
+            "may differ, so take no width from d_model. There is no mask here.",
             "scaled_dot_product(q, k, v).out takes heads as a batch axis and divides "
             "by the root of their own d_k.",
         ),

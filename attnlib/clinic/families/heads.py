@@ -20,6 +20,8 @@ def split_heads(x: Float, n_heads: int, *, faults: Faults = RIGHT) -> Float:
     if "heads_of_size_n_heads" in faults:
         n_heads = d_model // n_heads
     d = d_model // n_heads
+    if {"split_no_batch", "split_no_transpose"} <= faults:
+        return x.reshape(n_heads, len(x), -1)
     if "split_no_batch" in faults:
         return np.swapaxes(x.reshape(len(x), n_heads, -1), 0, 1)
     if "split_no_transpose" in faults:
@@ -27,7 +29,9 @@ def split_heads(x: Float, n_heads: int, *, faults: Faults = RIGHT) -> Float:
     if "split_interleaved" in faults:
         return np.moveaxis(x.reshape(*batch, n, d, n_heads), -1, -3)
     parts = x.reshape(*batch, n, n_heads, d)
-    if "split_only_reshaped" in faults:
+    if "split_first_axes" in faults:
+        return np.swapaxes(parts, 0, 1)
+    if "split_only_reshaped" in faults or "heads_never_moved" in faults:
         return parts
     if "split_features_first" in faults:
         return np.moveaxis(parts, -3, -1)
@@ -41,6 +45,10 @@ def split_heads(x: Float, n_heads: int, *, faults: Faults = RIGHT) -> Float:
 def merge_heads(x: Float, *, faults: Faults = RIGHT) -> Float:
     """(..., n_heads, n, d) -> (..., n, n_heads * d)."""
     *batch, n_heads, n, d = x.shape
+    if "heads_never_moved" in faults:  # then x is still (..., n, n_heads, d)
+        return x.reshape(*batch, n_heads, n * d)
+    if {"merge_no_batch", "merge_no_transpose"} <= faults:
+        return x.reshape(x.shape[1], -1)
     if "merge_no_transpose" in faults:
         return x.reshape(*batch, n, n_heads * d)
     if "merge_interleaved" in faults:
@@ -55,6 +63,10 @@ def merge_heads(x: Float, *, faults: Faults = RIGHT) -> Float:
         return np.concatenate([x.mean(axis=-3)] * n_heads, axis=-1)
     if "merge_no_batch" in faults:
         return x.transpose(1, 0, 2).reshape(n, n_heads * d)
+    if "merge_first_axes_counted" in faults:
+        return np.swapaxes(x, 0, 1).reshape(*batch, n, n_heads * d)
+    if "merge_first_axes" in faults:
+        return np.swapaxes(x, 0, 1).reshape(x.shape[1], -1)
     parts = np.swapaxes(x, -2, -3)
     if "merge_not_reshaped" in faults:
         return parts
@@ -76,6 +88,8 @@ def multi_head(
     """Attention in many heads; returns out, (..., n, d_model)."""
     if "weights_W_transposed" in faults:
         W_q, W_k, W_v = W_q.T, W_k.T, W_v.T
+    if "weights_W_reshaped" in faults:
+        W_q, W_k, W_v = (_reshaped(W, n_heads) for W in (W_q, W_k, W_v))
     n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
     if "one_head" in faults:
         n_heads = n_kv_heads = 1
@@ -100,7 +114,16 @@ def multi_head(
     merged = merge_heads(mixed, faults=faults)
     if "W_o_missing" in faults:
         return merged
-    return np.asarray(merged @ (W_o.T if "W_o_transposed" in faults else W_o))
+    out = np.asarray(merged @ (W_o.T if "W_o_transposed" in faults else W_o))
+    if "out_mean" in faults:
+        out = out / n_heads
+    return out + x if "residual_added" in faults else out
+
+
+def _reshaped(W: Float, n_heads: int) -> Float:
+    """The tables (n_heads, d_model, d) that a reshape makes of W, laid side by side."""
+    tables = W.reshape(n_heads, len(W), -1)
+    return np.asarray(np.concatenate(list(tables), axis=-1))
 
 
 def _divisor(x: Float, q: Float, v: Float, n_heads: int, faults: Faults) -> float:
@@ -110,6 +133,7 @@ def _divisor(x: Float, q: Float, v: Float, n_heads: int, faults: Faults) -> floa
         "scale_d_model": math.sqrt(x.shape[-1]),
         "scale_d_k": float(d_k),
         "scale_n_heads": math.sqrt(n_heads),
+        "scale_all_heads": math.sqrt(n_heads * d_k),
         "scale_d_v": math.sqrt(v.shape[-1]),
         "scale_multiplied": 1 / math.sqrt(d_k),
     }
@@ -201,8 +225,9 @@ SPLIT_HEADS = Family(
             "split_features_first",
             "split_wrong_axes",
             "split_heads_before_batch",
-            "split_no_batch",
+            "split_first_axes",
         ),
+        "batch": ("split_no_batch",),
         "size": ("heads_of_size_n_heads",),
     },
 )
@@ -217,8 +242,10 @@ MERGE_HEADS = Family(
             "merge_not_reshaped",
             "merge_sum",
             "merge_mean",
-            "merge_no_batch",
-        )
+            "merge_first_axes",
+            "merge_first_axes_counted",
+        ),
+        "batch": ("merge_no_batch",),
     },
 )
 MULTI_HEAD = Family(
@@ -230,12 +257,15 @@ MULTI_HEAD = Family(
             "scale_d_model",
             "scale_d_k",
             "scale_n_heads",
+            "scale_all_heads",
             "scale_d_v",
             "scale_multiplied",
         ),
         "split": (
             "split_no_transpose",
             "split_interleaved",
+            "split_only_reshaped",
+            "heads_never_moved",
             "split_no_batch",
             "one_head",
         ),
@@ -244,8 +274,9 @@ MULTI_HEAD = Family(
         "softmax": ("softmax_over_heads", "axis_second_last", "softmax_twice"),
         "missing": ("softmax_missing", "not_stable"),
         "mix": ("values_are_keys", "weights_transposed"),
-        "W_o": ("W_o_missing", "W_o_transposed"),
-        "W": ("weights_W_transposed",),
+        "W_o": ("W_o_missing", "W_o_transposed", "out_mean"),
+        "W": ("weights_W_transposed", "weights_W_reshaped"),
+        "residual": ("residual_added",),
         "mask": ("mask_ignored", "mask_inverted", "mask_tiled_over_heads"),
         "kv": ("kv_heads_tiled",),
     },

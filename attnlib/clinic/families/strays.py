@@ -15,6 +15,8 @@ def strays(x: Float, split: Float, *, faults: Faults = RIGHT) -> float:
     """How many numbers of `split` are in row i of a head, but not in token i."""
     if "strays_by_place" in faults:
         return int(np.sum(split != split_heads(x, len(split))))
+    if "strays_by_division" in faults:
+        return int(np.sum(split // x.shape[1] != np.arange(len(x))[:, None]))
     if "strays_anywhere" in faults:
         return int(np.sum(~np.isin(split, x)))
     if "strays_first_head" in faults:
@@ -37,7 +39,12 @@ STRAYS = Family(
     "strays",
     strays,
     {
-        "test": ("strays_by_place", "strays_anywhere", "strays_at_home"),
+        "test": (
+            "strays_by_place",
+            "strays_by_division",
+            "strays_anywhere",
+            "strays_at_home",
+        ),
         "heads": ("strays_first_head",),
         "count": ("strays_rows", "strays_tokens", "strays_share", "strays_whether"),
     },

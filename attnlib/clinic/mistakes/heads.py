@@ -2,7 +2,9 @@
 
 from attnlib.clinic.catalogue import Mistake
 
-_VIEW = "reshape reads the same numbers in the same order; it moves nothing."
+_VIEW = "reshape keeps the order in which the numbers are read."
+_BATCH = "A batch has axes in front, and they must stay where they are."
+_FROM_THE_END = "Keep x.shape[:-1], and count the axes from the end: -3 and -2."
 
 MISTAKES = (
     Mistake(
@@ -11,7 +13,7 @@ MISTAKES = (
         "The heads are split without a transpose",
         _VIEW + " Going straight to (n_heads, n, d) cuts the tokens, not the features.",
         "First cut the features of each token, then exchange two axes.",
-        "hyunwoongko/transformer#15",
+        "reczoo/FuxiCTR#30",
     ),
     Mistake(
         "split_only_reshaped",
@@ -19,7 +21,15 @@ MISTAKES = (
         "The heads are cut, but still stand after the tokens",
         "The last two axes must be token and feature, so that q @ kᵀ compares tokens.",
         "Exchange the axis of the tokens with that of the heads.",
-        "649453932/Chinese-Text-Classification-Pytorch#53",
+    ),
+    Mistake(
+        "heads_never_moved",
+        "M20",
+        "The heads are cut, but the heads of one token look at each other",
+        "The last two axes must be token and feature, so that q @ kᵀ compares tokens. "
+        "Yours are head and feature: no token hears another.",
+        "Exchange the axis of the tokens with that of the heads before q meets k, and "
+        "back before merging.",
     ),
     Mistake(
         "split_interleaved",
@@ -54,8 +64,15 @@ MISTAKES = (
         "split_no_batch",
         "M20",
         "Only tables of two axes are split rightly",
-        "A batch has axes in front, and they must stay where they are.",
-        "Keep x.shape[:-1], and count the axes from the end: -3 and -2.",
+        _BATCH,
+        _FROM_THE_END,
+    ),
+    Mistake(
+        "split_first_axes",
+        "M20",
+        "Only tables of two axes are split rightly",
+        _BATCH + " Axis 0 is the batch then, and no longer the tokens.",
+        "Count the axes from the end: -3 and -2.",
     ),
     Mistake(
         "heads_of_size_n_heads",
@@ -114,8 +131,18 @@ MISTAKES = (
         "merge_no_batch",
         "M21",
         "Only heads without a batch are merged rightly",
-        "A batch has axes in front, and they must stay where they are.",
+        _BATCH,
         "Count the axes from the end: -3 and -2, and keep x.shape[:-3].",
+    ),
+    *(
+        Mistake(
+            key,
+            "M21",
+            "Only heads without a batch are merged rightly",
+            _BATCH + " Axis 0 is the batch then, and no longer the heads.",
+            "Count the axes from the end: -3 and -2, and keep x.shape[:-3].",
+        )
+        for key in ("merge_first_axes", "merge_first_axes_counted")
     ),
     Mistake(
         "merge_mean_repeated",
@@ -124,6 +151,38 @@ MISTAKES = (
         "Heads are put side by side; W_o decides how they mix. A mean has lost what "
         "each of them found.",
         "Keep all n_heads * d_v numbers of each token.",
+    ),
+    Mistake(
+        "out_mean",
+        "M21",
+        "The heads are averaged",
+        "What each head contributes, its numbers times its own rows of W_o, is added "
+        "up. Nothing divides by the number of heads.",
+        "Sum instead of taking the mean.",
+    ),
+    Mistake(
+        "residual_added",
+        "",
+        "The tokens are added to the result",
+        "A whole block of a model does that, around its attention. The layer itself "
+        "returns only what its heads found.",
+        "Return what comes out of W_o.",
+    ),
+    Mistake(
+        "scale_all_heads",
+        "M02",
+        "The scale uses the width of all heads together",
+        "A score adds up the products of one head, d_k of them. W_q has n_heads * d_k "
+        "columns.",
+        "Divide by the root of what is left after the split.",
+    ),
+    Mistake(
+        "weights_W_reshaped",
+        "M20",
+        "The tables are reshaped, not cut into columns",
+        "The tables of the heads lie side by side. " + _VIEW + " Going straight to "
+        "(n_heads, d_model, d) cuts rows, not columns.",
+        "Head 0 has the first d columns. Or multiply first, and split x @ W_q.",
     ),
     Mistake(
         "one_head",

@@ -12,6 +12,14 @@ MISTAKES = (
         "Ask whether a number belongs to its token, not whether it is at one place.",
     ),
     Mistake(
+        "strays_by_division",
+        "",
+        "You read the token off the number itself",
+        "`tags // 8` worked in the lesson, because those numbers were counted out row "
+        "by row. Here a number does not say where it comes from; only x does.",
+        "Ask whether a number is among those of x[i].",
+    ),
+    Mistake(
         "strays_anywhere",
         "M20",
         "Nothing is ever a stray",

@@ -87,6 +87,12 @@ def safe_log(w):
     return np.log(np.where(w > 0, w, 1))
 
 
+def filtered(w):
+    """The filter flattens: no rows are left."""
+    kept = w[w > 0]
+    return -(kept * np.log(kept)).sum(axis=-1)
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     ("name", "answer", "key"),
@@ -104,6 +110,11 @@ def safe_log(w):
             "variances_added",
         ),
         ("predicted_std", lambda d, a, b: (d * a * b) ** 0.5, "stds_under_the_root"),
+        (
+            "predicted_std",
+            lambda d, a, b: d**0.5 * a**2 * b**2,
+            "variances_outside_the_root",
+        ),
         ("entropy", lambda w: -(w * np.log(w)).sum(-1), "log_of_zero"),
         ("entropy", lambda w: (w * safe_log(w)).sum(-1), "minus_missing"),
         (
@@ -117,6 +128,12 @@ def safe_log(w):
             "log_base_ten",
         ),
         ("entropy", lambda w: -(w * safe_log(w)).sum(), "sum_over_everything"),
+        ("entropy", filtered, "sum_over_everything"),
+        (
+            "entropy",
+            lambda w: -(w * safe_log(w)).sum(-1, keepdims=True),
+            "entropy_axis_kept",
+        ),
         ("entropy", lambda w: -(w * safe_log(w)).sum(0), "sum_over_first_axis"),
         ("entropy", lambda w: -(w * safe_log(w)).mean(-1), "mean_for_sum"),
         ("entropy", lambda w: -(w * safe_log(w)), "sum_missing"),
@@ -195,6 +212,55 @@ def test_a_number_gives_the_mistake_away(name, answer, number):
     assert number in judge(name, answer).text
 
 
+def test_those_who_filtered_learn_what_a_filter_does():
+    assert "one flat list" in judge("entropy", filtered).text
+
+
+# --- answers that are nearly right ------------------------------------------------
+def simulated(rng):
+    def answer(d_k, std_q, std_k):
+        q = rng.normal(scale=std_q, size=(2000, d_k))
+        k = rng.normal(scale=std_k, size=(2000, d_k))
+        return (q * k).sum(axis=1).std()
+
+    return answer
+
+
+def test_a_simulation_is_told_that_it_is_one():
+    verdict = judge("predicted_std", simulated(np.random.default_rng(0)))
+    assert verdict.status == "law"
+    assert "Called twice" in verdict.text
+    assert "a formula is meant" in verdict.text
+
+
+def test_a_simulation_with_a_seed_is_told_so_as_well():
+    def answer(*args):
+        return simulated(np.random.default_rng(0))(*args)
+
+    verdict = judge("predicted_std", answer)
+    assert verdict.status == "law"
+    assert "If you measured it: a formula is meant" in verdict.text
+
+
+def test_a_wrong_formula_is_not_called_a_measurement():
+    verdict = judge("predicted_std", lambda d, a, b: 2 * a * b * d**0.5)
+    assert verdict.status == "differs"
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("least", [1e-2, 1e-3, 1e-4])
+@pytest.mark.parametrize("both", [True, False])
+def test_a_clip_is_not_right_where_weights_are_small(least, both, seed):
+    def clipped(w):
+        safe = np.clip(w, least, 1)
+        return -((safe if both else w) * np.log(safe)).sum(axis=-1)
+
+    verdict = judge("entropy", clipped, seed)
+    assert not verdict.passed
+    if not both:
+        assert "Only 0 needs help with its logarithm" in verdict.text
+
+
 def test_an_unknown_mistake_is_not_given_a_name():
     verdict = judge("entropy", lambda w: 1 - (w * w).sum(-1))
     assert verdict.status == "differs"
@@ -219,6 +285,8 @@ def test_the_answer_can_be_found_by_measuring():
     )
     assert judge("five_divisors", order).passed
     assert judge("five_divisors", order.lower()).passed
+    for same in (" ".join(order), ", ".join(order), list(order), tuple(order)):
+        assert judge("five_divisors", same).passed
 
 
 def test_the_sizes_of_the_lesson_hide_three_of_them():
@@ -236,9 +304,16 @@ def test_every_wrong_order_gets_a_number_and_none_gets_the_answer():
         assert verdict.passed or "scores of std" in verdict.text
 
 
-@pytest.mark.parametrize("answer", ["", "BE", "AABBC", "BEACDB", "?"])
-def test_letters_that_are_no_order_of_five_are_wrong(answer):
-    assert judge("five_divisors", answer).status == "wrong"
+@pytest.mark.parametrize("answer", ["", "BE", "AABBC", "BEACDB", "?", "BBBBB", []])
+def test_letters_that_are_no_order_of_five_learn_what_is_wanted(answer):
+    verdict = judge("five_divisors", answer)
+    assert verdict.status == "wrong"
+    assert "Five letters are wanted, each of A to E once" in verdict.text
+
+
+@pytest.mark.parametrize("answer", [3, None, {"A": 1}, [1, 2]])
+def test_an_answer_that_is_no_text_is_told_so(answer):
+    assert judge("five_divisors", answer).status == "type"
 
 
 def test_a_head_that_does_not_exist_is_refused():

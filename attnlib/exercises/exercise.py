@@ -119,7 +119,9 @@ class Misconception:
 class ValueExercise:
     """A value that the learner finds: a number, a choice, a tuple, a dict, an array.
 
-    `show` is the line of code that `solution` prints. `tolerance` is absolute.
+    `show` is the line of code that `solution` prints. `tolerance` is absolute. `tidy`
+    takes away what does not matter in an answer, such as spaces. `form` says how an
+    answer should look, to those whose answer is no misconception either.
     """
 
     name: str
@@ -131,6 +133,8 @@ class ValueExercise:
     show: str
     wrong: tuple[Misconception, ...] = ()
     tolerance: float = 0.005
+    tidy: Callable[[object], object] | None = None
+    form: str = ""
 
     @property
     def solution_source(self) -> str:

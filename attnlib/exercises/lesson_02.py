@@ -7,7 +7,13 @@ import numpy as np
 
 from attnlib.clinic.case import Case
 from attnlib.clinic.families.spread import ENTROPY, PREDICTED_STD
-from attnlib.exercises.exercise import Exercise, Misconception, Part, ValueExercise
+from attnlib.exercises.exercise import (
+    Exercise,
+    Law,
+    Misconception,
+    Part,
+    ValueExercise,
+)
 from attnlib.exercises.laws import invariant
 from attnlib.shapes import check_shapes
 
@@ -26,7 +32,7 @@ def entropy(weights):
     """Measure how widely each row of weights is spread, in nats.
 
     weights: (..., n_k), rows that sum to one; a weight of 0 counts 0
-    returns: (...), one number a row
+    returns: (...), one number for each row
     """
     logs = np.log(np.where(weights > 0, weights, 1))
     return -(weights * logs).sum(axis=-1)
@@ -83,12 +89,62 @@ def _misread(answer):
     )
 
 
+def one_word(answer):
+    """Five letters in a row, from "B E A", "b,e,a" or ["B", "E", "A"]."""
+    if type(answer) in (list, tuple) and all(type(part) is str for part in answer):
+        answer = "".join(answer)
+    return "".join(c for c in answer if c.isalnum()) if type(answer) is str else answer
+
+
 def std_cases(rng):
     """For `predicted_std(d_k, std_q, std_k)`."""
     widths = rng.permutation([3, 10, 24, 40])
     stds = np.round(rng.uniform(0.3, 3.0, size=(4, 2)), 2)
     named = [(16, 0.5, 3.0), *zip(widths.tolist(), *stds.T.tolist(), strict=True)]
     return tuple(Case(f"d_k={d}, std_q={q}, std_k={k}", (d, q, k)) for d, q, k in named)
+
+
+def measured_std(call):
+    """A law: the answer is computed from the three numbers, and not measured."""
+    close = ""
+    for args in ((16, 0.5, 3.0), (400, 2.0, 0.7)):
+        first, second = call(*args), call(*args)
+        if first is None or second is None or first[0].shape or second[0].shape:
+            return None
+        mine, again, good = float(first[0]), float(second[0]), predicted_std(*args)
+        given = "d_k={}, std_q={}, std_k={}".format(*args)
+        if mine != again:
+            return (
+                f"Called twice with {given}, yours gives {mine:.3f} and {again:.3f}. "
+                "That is a measurement, to compare with; a formula is meant."
+            )
+        if not abs(mine - good) < 0.1 * good:
+            return None
+        if abs(mine - good) > 2e-4 * good:
+            close = (
+                f"With {given} yours gives {mine:.3f}, close to {good:.3f}. "
+                "If you measured it: a formula is meant, and has no error."
+            )
+    return close or None
+
+
+def small_weights(call):
+    """A law: where no weight is small all is right, and a small one counts as well."""
+    plain, tiny = np.array([0.5, 0.3, 0.2]), np.array([0.998, *[1e-5] * 200])
+    results = call(plain), call(tiny)
+    if None in results or any(r[0].shape for r in results):
+        return None
+    apart = [
+        abs(float(r[0]) - entropy(w))
+        for r, w in zip(results, (plain, tiny), strict=True)
+    ]
+    if apart[0] > 5e-4 or apart[1] <= 5e-4:
+        return None
+    return (
+        f"For a weight of 0.998 and 200 of 0.00001 the entropy is {entropy(tiny):.4f}; "
+        f"yours is {float(results[1][0]):.4f}. Only 0 needs help with its logarithm: a "
+        "clip or a large addition changes small weights as well."
+    )
 
 
 def weight_cases(rng):
@@ -101,11 +157,14 @@ def weight_cases(rng):
     zeros = weights(4, 5)
     zeros[0, 2:] = zeros[2, :3] = 0
     zeros = zeros / zeros.sum(axis=-1, keepdims=True)
+    sharp = np.array([[0.999, 0.001, *[0.0] * 10], [0.0, 9e-5, *[1e-5] * 10]])
+    sharp[1, 0] = 1 - sharp[1].sum()
     return (
         Case("one row of 3 weights", (weights(3),)),
         Case("2 rows of 4 weights", (weights(2, 4),)),
         Case("weights of 0", (zeros,)),
         Case("a batch of 2 with 3 rows of 5 weights", (weights(2, 3, 5),)),
+        Case("two rows, saturated", (sharp,)),
         Case("all weight on one key", (np.eye(4)[[2, 0, 3]],)),
     )
 
@@ -121,6 +180,7 @@ EXERCISES = (
         cases=std_cases,
         returns=(Part("std"),),
         family=PREDICTED_STD,
+        laws=(Law("the answer is a formula", measured_std),),
         hints=(
             "Go through the four lines of the lesson again, and put std_q and std_k "
             "where it says 1.",
@@ -156,6 +216,8 @@ EXERCISES = (
             "public code, and all of them run."
         ),
         show=f'five_divisors = "{LETTERS}"',
+        tidy=one_word,
+        form='Five letters are wanted, each of A to E once, such as "ABCDE".',
         wrong=tuple(
             Misconception("".join(order), _misread(order))
             for order in permutations(LETTERS)
@@ -171,6 +233,7 @@ EXERCISES = (
         returns=(Part("entropy", ""),),
         family=ENTROPY,
         laws=(
+            Law("small weights count", small_weights),
             invariant(
                 "order",
                 (_ROW,),

@@ -20,6 +20,8 @@ def judge_value(exercise: ValueExercise, answer: object) -> Verdict:
         return Verdict(status, text.not_yet(name, sentence))
 
     wanted = kind(exercise.right)
+    if exercise.tidy is not None:
+        answer = exercise.tidy(answer)
     if equal(answer, exercise.right, exercise.tolerance):
         return Verdict("passed", text.passed(name, exercise.why))
     for misconception in exercise.wrong:
@@ -30,7 +32,7 @@ def judge_value(exercise: ValueExercise, answer: object) -> Verdict:
     wrong = wrong_parts(answer, exercise.right, exercise.tolerance)
     if wrong:
         return no("wrong", text.value_part_wrong(wrong))
-    return no("wrong", text.value_wrong())
+    return no("wrong", " ".join([text.value_wrong(), exercise.form]).rstrip())
 
 
 def equal(answer: object, right: object, tolerance: float) -> bool:

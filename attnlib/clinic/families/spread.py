@@ -27,6 +27,8 @@ def predicted_std(
         one = math.hypot(std_q, std_k)
     elif "stds_under_the_root" in faults:
         one = math.sqrt(std_q * std_k)
+    elif "variances_outside_the_root" in faults:
+        one = (std_q * std_k) ** 2
     growth = math.sqrt(d_k)
     if "std_grows_as_d_k" in faults:
         growth = float(d_k)
@@ -49,6 +51,8 @@ def entropy(weights: npt.ArrayLike, *, faults: Faults = RIGHT) -> Float:
     terms = log if "weight_factor_missing" in faults else w * log
     if "sum_missing" in faults:
         total = terms
+    elif "entropy_axis_kept" in faults:
+        total = terms.sum(axis=-1, keepdims=True)
     elif "sum_over_everything" in faults:
         total = terms.sum()
     elif "sum_over_first_axis" in faults:
@@ -77,6 +81,7 @@ PREDICTED_STD = Family(
             "stds_added",
             "variances_added",
             "stds_under_the_root",
+            "variances_outside_the_root",
         ),
     },
 )
@@ -92,6 +97,7 @@ ENTROPY = Family(
             "sum_over_first_axis",
             "mean_for_sum",
             "sum_missing",
+            "entropy_axis_kept",
         ),
         "weight": ("weight_factor_missing",),
         "form": ("effective_keys_for_entropy", "entropy_normalised"),

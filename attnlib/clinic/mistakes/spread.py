@@ -78,6 +78,13 @@ MISTAKES = (
         "Square before you take the root, or leave them outside it.",
     ),
     Mistake(
+        "variances_outside_the_root",
+        "",
+        "The stds are squared, but stand outside the root",
+        "The variance is d_k times both squares; the root is taken of all of it.",
+        "Take the root of each factor: of d_k, and of the two squares.",
+    ),
+    Mistake(
         "log_of_zero",
         "",
         "0 times ln 0 gives NaN",
@@ -112,7 +119,8 @@ MISTAKES = (
         "Summed over the whole table",
         "Each query has an entropy of its own. One number for all hides the sick row "
         "among the healthy.",
-        "State the axis.",
+        "State the axis. A filter such as w[w > 0] leaves no rows to sum over: it "
+        "makes one flat list of all. Put a number in the place of the zeros instead.",
     ),
     Mistake(
         "sum_over_first_axis",
@@ -135,6 +143,14 @@ MISTAKES = (
         "The terms are not added",
         "There is one number for each weight. A row has one entropy.",
         "Add the terms of a row up.",
+    ),
+    Mistake(
+        "entropy_axis_kept",
+        "",
+        "The summed axis is kept, with size 1",
+        "keepdims=True is for a result that meets the table again, as in softmax. Here "
+        "one number for each row is wanted.",
+        "Leave keepdims out.",
     ),
     Mistake(
         "weight_factor_missing",

@@ -209,6 +209,13 @@ def test_one_result_where_two_are_wanted(value):
     assert "weights" in verdict.text or "None" in verdict.text
 
 
+def test_the_first_case_that_goes_wrong_is_told():
+    # q @ k.T also raises for batches, but a result is missing in every case.
+    verdict = judge("scaled_dot_product", lambda q, k, v: q @ k.T)
+    assert verdict.status == "type"
+    assert "it returns one array, and should return weights and out" in verdict.text
+
+
 def test_the_axes_of_a_wrong_shape_are_named():
     def answer(q, k, v):
         weights = right(q @ np.swapaxes(k, -1, -2))

@@ -46,7 +46,7 @@ def evidence(key: str, table: Table, answer: Sequence[Outcome]) -> str:
         )
         for case, yours, right in zip(table.cases, answer, table.right, strict=True)
     ]
-    for measure in (MEASURES.get(key), first_difference):
+    for measure in (MEASURES.get(key), first_difference, first_error):
         if measure is None:
             continue
         for sight in sights:
@@ -57,10 +57,15 @@ def evidence(key: str, table: Table, answer: Sequence[Outcome]) -> str:
     return ""
 
 
+def first_error(sight: Sight) -> str | None:
+    """That a call raised, if no call shows a number."""
+    if sight.yours.error in ("", "unread"):
+        return None
+    return f"given {sight.case.name}, it raises {sight.yours.error}."
+
+
 def first_difference(sight: Sight) -> str | None:
     """Where the answer first differs, if nothing better is known."""
-    if sight.yours.error not in ("", "unread"):
-        return f"given {sight.case.name}, it raises {sight.yours.error}."
     for mine, good in zip(sight.yours.arrays, sight.right.arrays, strict=False):
         if mine.shape != good.shape:
             return f"your result has the shape {mine.shape}; {good.shape} is right."

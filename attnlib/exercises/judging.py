@@ -204,15 +204,17 @@ def _named(exercise: Exercise, match: Match, seen: _Answer, table: Table) -> _Fo
 
 
 def _first_slip(exercise: Exercise, seen: _Answer, table: Table) -> _Found | None:
-    """Raised, type, shape, changed input, NaN: the first of these, in this order."""
-    for case, ran in zip(table.cases, seen.runs, strict=True):
-        if ran.error is not None:
-            return "raised", explain.raised(ran.error, seen.function, case.name), ()
-    for case, sentence in zip(table.cases, seen.sentences, strict=True):
-        if sentence:
-            return "type", text.returned(sentence.rstrip("."), case.name), ()
+    """What goes wrong in the first case that goes wrong: raised, type or shape.
+
+    After all cases: changed input, then NaN.
+    """
     triples = list(zip(table.cases, seen.outcomes, table.right, strict=True))
-    for case, yours, right in triples:
+    for i, (case, yours, right) in enumerate(triples):
+        error = seen.runs[i].error
+        if error is not None:
+            return "raised", explain.raised(error, seen.function, case.name), ()
+        if seen.sentences[i]:
+            return "type", text.returned(seen.sentences[i].rstrip("."), case.name), ()
         for part, mine, good in zip(
             exercise.returns, yours.arrays, right.arrays, strict=True
         ):

@@ -105,4 +105,6 @@ def _special(value: object) -> str:
 
 
 def _kind(value: object) -> str:
+    if is_a(value, np.ndarray):
+        return "one array"
     return text.a(type(value).__name__)

@@ -161,7 +161,7 @@ def prefix(n_q: int, n_prefix: int) -> Mask:
         TypeError: a size is not a whole number.
 
     Cost: n_q^2 bytes.
-    Source: Raffel et al. 2020 (T5), on attention masks.
+    Source: Raffel et al. 2020 (T5), figure 3, right.
     Lesson: 03.
 
     >>> prefix(3, 2).astype(int).tolist()

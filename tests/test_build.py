@@ -112,9 +112,10 @@ def test_figures_have_pictures_with_their_sentence(built: Built) -> None:
     ]
     for output in figures:
         assert 500 < len(output.data["image/png"]) * 3 / 4 < pictures.MAX_BYTES
-        assert output.metadata["image/png"]["width"] == (
-            pictures.WIDTH + 2 * pictures.MARGIN
-        )
+    # A chart is as wide as the page; a small table is cut to what is to be seen.
+    table, chart = (output.metadata["image/png"]["width"] for output in figures)
+    assert table < 200
+    assert chart == pictures.WIDTH + 2 * pictures.MARGIN
 
 
 def figure(number: float) -> Any:

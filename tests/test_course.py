@@ -129,7 +129,12 @@ def test_the_guard_on_the_door_sees_new_syntax(line: str) -> None:
 
 
 def test_course_and_its_tools_need_the_standard_library_alone() -> None:
-    for name in ("course.py", "tools/commands.py", "tools/environment.py"):
+    for name in (
+        "course.py",
+        "tools/browsers.py",
+        "tools/commands.py",
+        "tools/environment.py",
+    ):
         for node in ast.walk(ast.parse((ROOT / name).read_text(encoding="utf-8"))):
             names = []
             if isinstance(node, ast.Import):
@@ -439,7 +444,7 @@ def test_a_port_that_is_not_for_us(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_tests_run_on_one_thread_in_two_workers(
     calls: list, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(commands, "browser", lambda: None)
+    monkeypatch.setattr(commands, "find_browser", lambda: None)
     assert commands.test(["-k", "masks"]) == 0
     ((command, changes),) = calls
     assert " ".join(command) == "-m pytest -n 2 --dist loadfile -k masks"

@@ -9,8 +9,8 @@ import socket
 import subprocess
 import sys
 from itertools import zip_longest
-from pathlib import Path
 
+from tools.browsers import find_browser
 from tools.environment import (
     ROOT,
     VENV,
@@ -24,8 +24,6 @@ from tools.environment import (
 
 START = "notebooks/00_start_here.ipynb"
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM")
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
-BROWSER_CACHES = (".cache", "Library/Caches", "AppData/Local")
 
 
 def call(*command: str, **changes: str) -> int:
@@ -92,20 +90,9 @@ def lab(arguments: list[str]) -> int:
     return become("-m", "jupyterlab", *where, *arguments)
 
 
-def browser() -> str | None:
-    """A Chromium that the browser tests can drive, or None."""
-    for name in BROWSERS:
-        if found := shutil.which(name):
-            return found
-    for cache in BROWSER_CACHES:
-        for found in Path.home().glob(f"{cache}/ms-playwright/chromium-*"):
-            return str(found)
-    return None
-
-
 def test(arguments: list[str]) -> int:
     ensure("dev")
-    if not browser():
+    if not find_browser():
         say(
             "NO BROWSER FOUND, so the browser tests will be skipped; this brings one: "
             f"{python()} -m playwright install chromium"

@@ -14,13 +14,12 @@ import hashlib
 import importlib.util
 import io
 import json
-import os
 import re
-import shutil
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from browsers import find_browser
 from notebook_source import LessonError, from_bytes, where
 
 PLOTLY = "application/vnd.plotly.v1+json"
@@ -33,34 +32,31 @@ PAGE = """<!doctype html><meta charset="utf-8"><style>
 body {{ margin: {margin}px; background: #fff; color: #000; width: {width}px;
   font: 14px/1.4 system-ui, "DejaVu Sans", sans-serif; }}
 </style><body>{body}</body>"""
-# Debian, Fedora, macOS, Windows; the first that is found.
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
-BROWSER_PATHS = (
-    "/usr/bin/chromium",
-    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-    "C:/Program Files/Google/Chrome/Application/chrome.exe",
-    "C:/Program Files (x86)/Microsoft/Edge/Application/msedge.exe",
-)
-# The Chromium that `playwright install chromium` fetches, on the three systems.
-PLAYWRIGHT = (
-    ".cache/ms-playwright/chromium-*/chrome-linux*/chrome",
-    "Library/Caches/ms-playwright/chromium-*/chrome-mac*/*.app/Contents/MacOS/*",
-    "AppData/Local/ms-playwright/chromium-*/chrome-win*/chrome.exe",
-)
+# What is to be seen of a figure, which is narrower than the page.
+CONTENT = """figure => {
+  const whole = figure.getBoundingClientRect();
+  let [right, bottom] = [whole.x, whole.y];
+  const reach = r => {
+    if (!r.width) return;
+    right = Math.max(right, r.right);
+    bottom = Math.max(bottom, r.bottom);
+  };
+  const range = document.createRange();
+  for (const each of [figure, ...figure.querySelectorAll("*")]) {
+    if (each.matches("script, style")) continue;
+    if (each.matches("table, figure, input, button, svg, canvas")) {
+      reach(each.getBoundingClientRect());
+    }
+    for (const node of each.childNodes) {
+      if (node.nodeType !== Node.TEXT_NODE || !node.data.trim()) continue;
+      range.selectNodeContents(node);
+      [...range.getClientRects()].forEach(reach);
+    }
+  }
+  const [width, height] = [right - whole.x, bottom - whole.y];
+  return { x: whole.x + scrollX, y: whole.y + scrollY, width, height };
+}"""
 BROWSER_ARGS = ["--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-
-
-def find_browser() -> str | None:
-    """The path of a browser of the Chromium family; $ATTNLIB_BROWSER goes first."""
-    named = os.environ.get("ATTNLIB_BROWSER")
-    if named is not None:
-        return named if Path(named).exists() else None
-    candidates = [
-        *filter(None, map(shutil.which, BROWSERS)),
-        *(path for path in BROWSER_PATHS if Path(path).exists()),
-        *(str(path) for cache in PLAYWRIGHT for path in Path.home().glob(cache)),
-    ]
-    return candidates[0] if candidates else None
 
 
 def is_figure(output: Any) -> bool:
@@ -174,7 +170,7 @@ class Drawer:
                 page.set_content(_page(data["text/html"]))
                 # One frame, so that the scripts of an explorer have drawn.
                 page.evaluate("() => new Promise(requestAnimationFrame)")
-            box = page.locator(SELECTOR).first.bounding_box()
+            box = page.locator(SELECTOR).first.evaluate(CONTENT)
             clip = {
                 "x": box["x"] - MARGIN,
                 "y": box["y"] - MARGIN,

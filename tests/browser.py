@@ -21,8 +21,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pictures import find_browser
+from browsers import find_browser
 
+PLOTLY = "application/vnd.plotly.v1+json"
+ALL_READY = """() =>
+  [...document.querySelectorAll('.jp-OutputArea .attn')].every(figure =>
+    (figure.dataset.ready || !figure.matches('.attnlib-workbench, [data-attn]')) &&
+    figure.closest('.jp-RenderedHTMLCommon'))"""
 # What Chromium and Lab say about themselves, not about our figures.
 NOT_OURS = (
     "favicon",
@@ -172,17 +177,41 @@ def watched(browser: Any, **context: Any) -> Iterator[Watched]:
         session.close()
 
 
+def eventually(page: Any, what: str, js: str, arg: Any = None) -> None:
+    """Wait until the script gives true; a slow machine gets a minute."""
+    from playwright.sync_api import TimeoutError as Late
+
+    try:
+        page.wait_for_function(js, arg=arg, timeout=60_000)
+    except Late:
+        raise AssertionError(f"{what}: not within a minute") from None
+
+
 def open_notebook(watch: Watched, running: Lab, notebook: str) -> None:
-    """Open a notebook in Lab and wait for its cells."""
+    """Open a notebook in Lab and wait for its cells and figures."""
     page = watch.page
     page.goto(f"{running.url}/doc/tree/{notebook}?token={running.token}&reset")
     # Lab draws the cells of a long notebook little by little.
     stored = json.loads((running.folder / notebook).read_text(encoding="utf-8"))
-    page.wait_for_function(
-        "n => document.querySelectorAll('.jp-Notebook .jp-Cell').length === n",
-        arg=len(stored["cells"]),
-        timeout=120_000,
-    )
+    bundles = [
+        output.get("data", {})
+        for cell in stored["cells"]
+        for output in cell.get("outputs", [])
+    ]
+    expected = {
+        ".jp-Notebook .jp-Cell": len(stored["cells"]),
+        ".jp-OutputArea .attn": sum(
+            "attnlib-" in "".join(data.get("text/html", "")) for data in bundles
+        ),
+        ".jp-OutputArea .jp-RenderedPlotly": sum(PLOTLY in data for data in bundles),
+    }
+    for selector, count in expected.items():
+        eventually(
+            page,
+            f"{count} {selector} of {notebook}",
+            "([s, n]) => document.querySelectorAll(s).length === n",
+            [selector, count],
+        )
 
 
 def run_all(watch: Watched, running: Lab, notebook: str, timeout: float = 180) -> None:
@@ -196,11 +225,16 @@ def run_all(watch: Watched, running: Lab, notebook: str, timeout: float = 180) -
     page.keyboard.press("Escape")
     page.click("div.lm-MenuBar-itemLabel:text-is('Run')")
     page.click("li.lm-Menu-item:has-text('Run All Cells')")
-    page.wait_for_timeout(300)
-    page.wait_for_function(
-        "() => ![...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')]"
-        ".some(prompt => prompt.textContent.includes('*'))",
-        timeout=1000 * timeout,
+    some = (
+        "[...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')]"
+        ".some(prompt => prompt.textContent.includes('*'))"
     )
+    eventually(page, f"{notebook} begins to run", f"() => {some}")
+    page.wait_for_function(f"() => !{some}", timeout=1000 * timeout)
     while not running.idle(notebook):
+        if time.monotonic() > deadline + timeout:
+            raise RuntimeError(f"{notebook}: the kernel does not come to rest")
         page.wait_for_timeout(100)
+    # Explorers are ready when their script ran; a bench, when the kernel has put
+    # plain tables in the place of the widget.
+    eventually(page, f"the figures of {notebook}", ALL_READY)

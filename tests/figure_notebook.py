@@ -37,18 +37,22 @@ show(temperature)""",
 edges = np.linspace(-12, 12, 25)
 def spread(d_k):
     raw = (rng.normal(size=(500, d_k)) * rng.normal(size=(500, d_k))).sum(-1)
-    return [histogram(np.histogram(raw, edges)[0], edges, "raw scores"),
-            histogram(np.histogram(raw / d_k**0.5, edges)[0], edges, "divided")]
+    pair = {"raw scores": raw, "divided": raw / d_k**0.5}
+    return [histogram(np.histogram(a, edges)[0], edges, name, x_title="score")
+            for name, a in pair.items()] + [
+            bars([f(a) for a in pair.values()], list(pair), f"{f.__name__}", digits=1)
+            for f in (np.std, np.ptp)]
 show(explore(
     [spread(d) for d in (1, 4, 16, 64)], control="d_k", labels=[1, 4, 16, 64],
-    title="Scores spread with d_k", sentence="Divided scores keep their spread."))""",
+    per_row=(2, 2), title="Scores spread with d_k",
+    sentence="Divided scores keep their spread."))""",
     """\
 x = np.arange(24).reshape(4, 6)
 split = x.reshape(4, 3, 2).swapaxes(0, 1)
 panels = [matrix(x, title="x", digits=0, colour="groups", groups=x % 6 // 2)]
 panels += [matrix(h, title=f"heads[{i}]", digits=0, colour="groups",
                   groups=np.full(h.shape, i)) for i, h in enumerate(split)]
-show(follow(panels, [x, *split], title="Split",
+show(follow(panels, [x, *split], title="Split", per_row=(1, 3),
             sentence="Head h takes columns 2h and 2h + 1 of every row."))""",
     """\
 def compute(m):
@@ -63,7 +67,8 @@ show(Workbench(
     rows=token_rows | dict.fromkeys(["W_q", "W_k", "W_v"], FEATURES),
     columns={"X": FEATURES}
     | dict.fromkeys(["raw_scores", "scores", "weights"], TOKENS),
-    title="The bench", sentence="Change a number: seven tables follow."))""",
+    per_row=(3, 3, 1), title="The bench",
+    sentence="Change a number: seven tables follow."))""",
     """\
 words = ("the", "cat", "sat", "on", "mats")
 q, k, v = (rng.normal(size=(5, width)) for width in (4, 4, 3))

@@ -16,7 +16,16 @@ from typing import Any
 
 import figure_notebook
 import pytest
-from browser import Lab, chromium, find_browser, lab, open_notebook, run_all, watched
+from browser import (
+    Lab,
+    chromium,
+    eventually,
+    find_browser,
+    lab,
+    open_notebook,
+    run_all,
+    watched,
+)
 
 pytestmark = [
     pytest.mark.skipif(
@@ -61,10 +70,9 @@ def test_a_lesson_in_lab(name: str, running: Lab, browser: Any) -> None:
     with watched(browser) as watch:
         page = watch.page
         open_notebook(watch, running, name)
-        page.wait_for_timeout(1500)
         as_cloned(page)
+        shots(page, f"{Path(name).stem}-untrusted")
         run_all(watch, running, name)
-        page.wait_for_timeout(800)
         # Lab draws an exception like stderr. As many as are stored, and no warning.
         raised = page.locator('.jp-OutputArea [data-mime-type$="jupyter.stderr"]')
         stored = (running.folder / name).read_text(encoding="utf-8")
@@ -80,20 +88,65 @@ def test_a_lesson_in_lab(name: str, running: Lab, browser: Any) -> None:
         for bench in page.locator(".attn-bench").all():
             work(page, bench)
         assert page.locator(".jp-Notebook .jp-Cell").count() == cells
-        for index, figure in enumerate(page.locator(".attn").all()):
-            figure.screenshot(path=SCREENS / f"{Path(name).stem}-{index}.png")
+        shots(page, Path(name).stem)
         assert watch.outside == []
         assert watch.complaints == []
 
 
+def shots(page: Any, name: str) -> None:
+    for index, figure in enumerate(page.locator(".jp-OutputArea .attn").all()):
+        figure.screenshot(path=SCREENS / f"{name}-{index}.png")
+
+
 def as_cloned(page: Any) -> None:
-    """Not trusted, no kernel: numbers in tables, sliders that say they are off."""
-    for figure in page.locator(".jp-OutputArea .attn").all():
+    """Not trusted: no script, no style sheet, and still a picture with its colours."""
+    figures = page.locator(".jp-OutputArea .attn")
+    assert figures.locator("script, style").count() == 0
+    for figure in figures.all():
         assert figure.locator("table, figure").first.is_visible()
         for slider in figure.locator("input[type=range]").all():
             assert slider.is_disabled()
+        assert figure.evaluate(COLOURLESS) == []
     for plot in page.locator(".jp-RenderedPlotly").all():
         assert plot.is_visible()
+
+
+# What is drawn against the number that stands there: the strength of a cell's colour
+# and the length of a bar go with the number, and a cell of a group has a colour.
+COLOURLESS = """figure => {
+  const bad = [];
+  const opacity = cell => {
+    const found = getComputedStyle(cell).backgroundColor.match(/[\\d.]+/g).map(Number);
+    return found.length > 3 ? found[3] : 1;
+  };
+  const compare = (what, pairs, slack) => {
+    const [number, size] = pairs.reduce((a, b) => b[0] > a[0] ? b : a, [0, 0]);
+    if (number > 0 && size <= slack) bad.push(`${what}: nothing is drawn`);
+    for (const [n, s] of pairs)
+      if (number > 0 && Math.abs(s - size * n / number) > slack)
+        bad.push(`${what}: ${n} is drawn as ${s}, ${number} as ${size}`);
+  };
+  for (const table of figure.querySelectorAll('.attn-m')) {
+    const cells = [...table.tBodies[0].querySelectorAll('td')];
+    const numbers = cells.filter(c => /^-?[\\d.]+$/.test(c.textContent));
+    const name = table.caption.textContent;
+    if (cells.some(c => /g\\d/.test(c.className))) {
+      if (!cells.every(c => opacity(c) > .3)) bad.push(`${name}: cells without colour`);
+    } else if (numbers.length)
+      compare(name, numbers.map(c => [Math.abs(c.textContent), opacity(c)]), .03);
+    else if (!cells.every(c => (opacity(c) > .2) === (c.textContent === '✓')))
+      bad.push(`${name}: a mask without colours`);
+  }
+  for (const table of figure.querySelectorAll('.attn-b'))
+    compare(table.caption.textContent, [...table.tBodies[0].rows].map(row =>
+      [Number(row.cells[2].textContent),
+       row.cells[1].firstElementChild.getBoundingClientRect().width]), 3);
+  for (const each of figure.querySelectorAll('.attn-h'))
+    compare(each.querySelector('figcaption').textContent,
+      [...each.querySelectorAll('.attn-bins span')].map(bar =>
+        [Number(bar.textContent), bar.getBoundingClientRect().height]), 1);
+  return bad;
+}"""
 
 
 def slide(page: Any, slider: Any) -> None:
@@ -133,11 +186,12 @@ def replies(bench: Any) -> int:
 
 
 def answered(page: Any, bench: Any, before: int) -> None:
-    deadline = 100
-    while replies(bench) == before and deadline:
-        page.wait_for_timeout(30)
-        deadline -= 1
-    assert replies(bench) > before, "the kernel did not answer"
+    eventually(
+        page,
+        "the kernel answers",
+        "([bench, before]) => Number(bench.dataset.replies || 0) > before",
+        [bench.element_handle(), before],
+    )
 
 
 def work(page: Any, bench: Any) -> None:
@@ -185,20 +239,25 @@ def test_a_learner_comes_back(running: Lab, browser: Any) -> None:
         page = watch.page
         open_notebook(watch, running, name)
         run_all(watch, running, name)
-        page.wait_for_timeout(1000)
         page.keyboard.press("Escape")
         page.keyboard.press("Control+s")
-        page.wait_for_timeout(1500)
-        assert "attnlibBenches" in (running.folder / name).read_text(encoding="utf-8")
-        assert "widget-view" not in (running.folder / name).read_text(encoding="utf-8")
+        saved = running.folder / name
+        for _ in range(300):
+            if "attnlibBenches" in saved.read_text(encoding="utf-8"):
+                break
+            page.wait_for_timeout(100)
+        assert "attnlibBenches" in saved.read_text(encoding="utf-8")
+        assert "widget-view" not in saved.read_text(encoding="utf-8")
         running.stop_kernel(name)
         page.locator(".attn-bench input[type=number]").first.fill("3")
-        page.wait_for_timeout(6500)
-        told = page.locator(".attn-bench .attn-bad").first.text_content()
-        assert told.startswith("The kernel does not answer.")
+        eventually(
+            page,
+            "the bench says that the kernel is silent",
+            "() => document.querySelector('.attn-bench .attn-bad').textContent"
+            ".startsWith('The kernel does not answer.')",
+        )
     with watched(browser) as watch:
         open_notebook(watch, running, name)
-        watch.page.wait_for_timeout(1500)
         for slider in watch.page.locator(".attn input[type=range]").all():
             slide(watch.page, slider)
         off = watch.page.locator(".attnlib-workbench .attn-off")
@@ -219,7 +278,6 @@ def test_the_same_figures_on_a_dark_page(
     ):
         open_notebook(w, dark, "figures.ipynb")
         run_all(w, dark, "figures.ipynb")
-        w.page.wait_for_timeout(500)
         for index, figure in enumerate(w.page.locator(".attn").all()):
             figure.screenshot(path=SCREENS / f"dark-{index}.png")
             assert faint_texts(figure) == []

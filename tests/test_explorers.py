@@ -4,6 +4,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from bs4 import BeautifulSoup
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from attnlib.explorers import (
     bars,
     explore,
     follow,
+    follow_tokens,
     histogram,
     lights,
     matrix,
@@ -26,6 +28,10 @@ NAMES = {"control": "t", "labels": [0, 1], "title": "T", "sentence": "It moves."
 
 def two_states():
     return [[matrix([[t, 1 - t]], title="w"), note(f"t = {t}")] for t in (0.0, 0.25)]
+
+
+def tokens_of(tables):
+    return follow_tokens(tables, ["a"], title="T", sentence="S.")
 
 
 class Tags(HTMLParser):
@@ -99,7 +105,7 @@ def test_colours_compare_over_all_states():
 
 
 def test_text_is_escaped_everywhere():
-    bad = '<b>"&'
+    bad = '<u>"&'
     panels = [
         matrix([[1.0]], rows=[bad], columns=[bad], title=bad),
         bars([1.0], [bad], bad),
@@ -107,7 +113,7 @@ def test_text_is_escaped_everywhere():
         note(bad),
     ]
     html = explore([panels], control=bad, labels=[bad], title=bad, sentence="S.").html
-    assert "<b>" not in html
+    assert "<u>" not in html
     assert Tags(html).open == []
 
 
@@ -188,6 +194,57 @@ def test_follow_sends_the_ids_and_names():
         "ids": [[0, 1, 2, 3, 4, 5], [0, 3, 1, 4, 2, 5]],
         "start": 3,
     }
+
+
+def test_panels_stand_in_the_rows_that_were_asked_for():
+    parts = [matrix([[i]], title=f"m{i}", digits=0) for i in range(3)]
+    for figure in (
+        explore([parts], control="c", labels=[0], title="T", sentence="S.",
+                per_row=(1, 2)),
+        follow(parts, [[[0]]] * 3, title="T", sentence="S.", per_row=[1, 2]),
+    ):  # fmt: skip
+        page = BeautifulSoup(figure.html, "html.parser")
+        assert [len(row("table")) for row in page(class_="attn-line")] == [1, 2]
+        assert Tags(figure.html).open == []
+    free = explore([parts], control="c", labels=[0], title="T", sentence="S.")
+    assert 'class="attn-line"' not in free.html
+
+
+def test_follow_tokens_colours_by_the_row_of_the_first_table():
+    x = np.arange(6).reshape(3, 2)
+    figure = follow_tokens(
+        {"x": x, "wrong": x.reshape(2, 3)},
+        ["a", "b", "c"],
+        title="T",
+        sentence="S.",
+        start=(2, 1),
+    )
+    data = packed(figure.html)
+    assert data["names"] == ["x", "wrong"]
+    assert data["start"] == 5
+    first, second = BeautifulSoup(figure.html, "html.parser")("table")
+    colours = [cell["class"][0] for cell in second.tbody("td")]
+    assert colours == ["g0", "g0", "g1", "g1", "g2", "g2"]
+    assert [th.text for th in first.tbody("th")] == ["a", "b", "c"]
+    assert [th.text for th in second.tbody("th")] == ["0", "1"]
+
+
+def test_the_colours_are_explained_where_there_are_two():
+    both = explore([[matrix([[-1]], title="s", colour="signed")]], control="c",
+                   labels=[0], title="T", sentence="S.").html  # fmt: skip
+    assert "above zero" in both
+    assert "above zero" not in explore(two_states(), **NAMES).html
+
+
+def test_a_scale_says_what_a_full_bar_is():
+    states = [
+        [bars([b], ["x"], "b"), histogram([c], [0, 4], "h", x_title="score")]
+        for b, c in ((1.5, 3), (6, 9))
+    ]
+    text_of = BeautifulSoup(explore(states, **NAMES).html, "html.parser").get_text(" ")
+    assert "0 to 6.00" in " ".join(text_of.split())
+    assert "full height: 9" in text_of
+    assert "← score →" in text_of
 
 
 def test_groups_colour_cells():
@@ -276,6 +333,26 @@ def test_lights_count_and_name_what_is_left():
                 start=(0, 1),
             ),
             "start=(0, 1) lies outside x with 1 rows and 1 columns.",
+        ),
+        (
+            lambda: explore(two_states(), **NAMES, per_row=(1,)),
+            "T has 2 panels, but per_row=(1,) places 1; each row takes one or more.",
+        ),
+        (
+            lambda: explore(two_states(), **NAMES, per_row=(0, 2)),
+            "each row takes one or more.",
+        ),
+        (
+            lambda: tokens_of({"x": [[0, 0]]}),
+            "x has a number twice, so it names no single element.",
+        ),
+        (
+            lambda: tokens_of({"x": [[0, 1]], "y": [[2]]}),
+            "y holds 2, which is no element of x.",
+        ),
+        (
+            lambda: tokens_of({"x": [[0.0, 1.0]]}),
+            "x needs whole numbers on two axes to be followed, but has float64",
         ),
         (
             lambda: lights([("a", "red", "")]),

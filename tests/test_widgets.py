@@ -182,6 +182,18 @@ def test_errors_say_what_was_found(call, words):
     assert words in str(caught.value)
 
 
+def test_results_stand_in_rows_and_colours_are_explained():
+    bench = Workbench(
+        {"x": np.eye(2)},
+        lambda a: {"y": a["x"], "z": -a["x"], "weights": a["x"]},
+        per_row=(1, 2),
+        **WORDS,
+    )
+    rows = bench.html.split('class="attn-line"')[1:]
+    assert [row.count("<table") for row in rows] == [1, 2]
+    assert "above zero" in bench.html
+
+
 def test_edits_are_not_kept_in_the_kernel():
     bench = twice()
     spec, html = bench.spec, bench.html

@@ -1,10 +1,11 @@
 """Small tables that answer to the hand, as self-contained HTML.
 
-`explore` puts a slider over states computed beforehand, `follow` follows an element
-from table to table, `lights` shows what is well and what is missing. The parts are
-`matrix`, `bars`, `histogram` and `note`.
+`explore` puts a slider over states computed beforehand, `follow` and `follow_tokens`
+follow an element from table to table, `lights` shows what is well and what is
+missing. The parts are `matrix`, `bars`, `histogram` and `note`.
 """
 
+from attnlib.explorers.elements import follow_tokens
 from attnlib.explorers.explorer import Explorer, explore, follow
 from attnlib.explorers.lights import lights
 from attnlib.explorers.parts import bars, histogram, matrix, note
@@ -14,6 +15,7 @@ __all__ = [
     "bars",
     "explore",
     "follow",
+    "follow_tokens",
     "histogram",
     "lights",
     "matrix",

@@ -15,9 +15,21 @@ from attnlib.explorers.numbers import Number
 Colour = Literal["weights", "signed", "mask", "groups", "none"]
 
 WORDS = {"nan": "NaN", "inf": "∞", "-inf": "-∞"}
-# Where a page drops our style sheet (GitHub, a notebook that is not trusted), half
-# transparent colours remain: the text stays readable on white and on black.
+# A notebook that is not trusted loses our style sheet and scripts in JupyterLab, but
+# keeps plain style attributes. These colours are half transparent there: the text
+# stays readable on white and on black. Where the sheet is, it overrules them.
 PLAIN_BLUE, PLAIN_ORANGE = "86,140,220", "213,120,40"
+PLAIN_GROUPS = (
+    "86,180,233",
+    "230,159,0",
+    "0,158,115",
+    "204,121,167",
+    "240,228,66",
+    "0,114,178",
+    "213,94,0",
+    "153,153,153",
+)
+PLAIN_BAR, PLAIN_FRAME = "#2f86c5", "#d55e00"
 
 
 def text(value: Number, digits: int) -> str:
@@ -67,9 +79,11 @@ def td(
     style = f"--a:{a:g}"
     if colour == "groups" and group is not None:
         names = [f"g{group}"]
+        style += f";background-color:rgba({PLAIN_GROUPS[group]},0.40)"
     elif a:
         rgb = PLAIN_ORANGE if kind == "n" else PLAIN_BLUE
         style += f";background-color:rgba({rgb},{0.55 * a:.2f})"
     if marked:
         names.append("k")
+        style += f";border:2px solid {PLAIN_FRAME}"
     return f'<td class="{" ".join(names)}" style="{style}">{escape(shown)}</td>'

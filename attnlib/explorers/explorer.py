@@ -18,7 +18,14 @@ import numpy as np
 import numpy.typing as npt
 
 from attnlib.explorers.numbers import compact, one_line
-from attnlib.explorers.panels import Bars, Histogram, Matrix, Panel
+from attnlib.explorers.panels import (
+    Bars,
+    Histogram,
+    Matrix,
+    Panel,
+    in_rows,
+    legend,
+)
 from attnlib.shapes import ShapeError
 
 MAX_BYTES = 100_000
@@ -48,6 +55,7 @@ def explore(
     title: str,
     sentence: str,
     start: int = 0,
+    per_row: Sequence[int] | None = None,
 ) -> Explorer:
     """A slider over states that were computed beforehand.
 
@@ -61,9 +69,11 @@ def explore(
         title: stands above the figure.
         sentence: what the figure shows, in one line; it holds without the picture.
         start: the state shown first.
+        per_row: how many panels stand in each row, such as (2, 4); left out, as many
+            as fit.
 
     Raises:
-        ShapeError: states that differ in their panels, or labels that do not fit.
+        ShapeError: states that differ in their panels, labels or rows that do not fit.
         ValueError: no state, a sentence that is none, or more than 100 kB of HTML.
 
     >>> from attnlib.explorers import explore, matrix
@@ -91,9 +101,7 @@ def explore(
             )
     names = [str(label) for label in labels]
     tops = [_top(list(column)) for column in zip(*states, strict=True)]
-    panels = "".join(
-        panel.html(top) for panel, top in zip(states[start], tops, strict=True)
-    )
+    drawn = [panel.html(top) for panel, top in zip(states[start], tops, strict=True)]
     control_html = (
         f'<label class="attn-control"><span>{escape(control)}</span>'
         f'<input type="range" min="0" max="{len(states) - 1}" step="1" '
@@ -106,7 +114,8 @@ def explore(
         "states": [[panel.data() for panel in state] for state in states],
     }
     off = '<p class="attn-off">Run this cell to move the slider.</p>'
-    body = f'{control_html}<div class="attn-panels">{panels}</div>{off}'
+    panels = in_rows(drawn, per_row, title)
+    body = f"{control_html}{panels}{legend(states[start])}{off}"
     return _page(title, sentence, body, data, "explore.js")
 
 
@@ -117,6 +126,7 @@ def follow(
     title: str,
     sentence: str,
     start: tuple[int, int] = (0, 0),
+    per_row: Sequence[int] | None = None,
 ) -> Explorer:
     """Choose a cell of one table, and see where its element is in the others.
 
@@ -131,9 +141,11 @@ def follow(
         title: stands above the figure.
         sentence: what the figure shows, in one line; it holds without the picture.
         start: the cell of the first panel chosen at first, (row, column).
+        per_row: how many panels stand in each row, such as (1, 2, 1); left out, as
+            many as fit.
 
     Raises:
-        ShapeError: ids that do not fit the panels, or a start outside.
+        ShapeError: ids or rows that do not fit the panels, or a start outside.
         ValueError: a sentence that is none, or more than 100 kB of HTML.
 
     >>> import numpy as np
@@ -166,9 +178,9 @@ def follow(
         "ids": [[int(i) for i in np.asarray(own).ravel()] for own in ids],
         "start": start[0] * columns + start[1],
     }
-    tables = "".join(panel.html() for panel in panels)
+    tables = in_rows([panel.html() for panel in panels], per_row, title)
     body = (
-        f'<div class="attn-panels">{tables}</div>'
+        f"{tables}{legend(panels)}"
         '<p class="attn-note" aria-live="polite"></p>'
         '<p class="attn-off">Run this cell to choose cells of the tables.</p>'
     )
@@ -190,7 +202,7 @@ def _page(
     html = (
         f'<div class="attn attnlib-explorer" data-attn="{name}" role="group" '
         f'aria-label="{escape(title)}"><style>{asset("style.css")}</style>'
-        f'<p class="attn-title">{escape(title)}</p>{body}'
+        f'<p class="attn-title"><b>{escape(title)}</b></p>{body}'
         f'<script type="application/json">{packed}</script>'
         f'<script>(() => {{const name = "{name}";\n{asset("paint.js")}'
         f"{asset(script)}{asset('start.js')}}})();</script></div>"

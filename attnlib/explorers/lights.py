@@ -7,8 +7,10 @@ from html import escape
 
 from attnlib.explorers.explorer import Explorer, asset
 from attnlib.explorers.numbers import one_line
+from attnlib.explorers.panels import TABLE, TR, caption
 
 # A shape and a word for each state, so that nobody needs to see the colour.
+LEFT = 'style="text-align:left"'
 SIGNS = {"ok": "●", "old": "▲", "missing": "■"}
 
 
@@ -43,9 +45,9 @@ def lights(
         if state != "ok":
             todo.append(name)
         cells.append(
-            f'<tr><th scope="row">{escape(name)}</th>'
-            f'<td class="attn-{state}"><b>{SIGNS[state]}</b> {state}</td>'
-            f"<td>{escape(advice)}</td></tr>"
+            f'{TR}<th scope="row" {LEFT}>{escape(name)}</th>'
+            f'<td class="attn-{state}" {LEFT}><b>{SIGNS[state]}</b> {state}</td>'
+            f"<td {LEFT}>{escape(advice)}</td></tr>"
         )
     if sentence is None:
         done = count - len(todo)
@@ -53,9 +55,9 @@ def lights(
         sentence = f"{done} of {count} things are in order; {rest}"
     html = (
         f'<div class="attn attnlib-explorer"><style>{asset("style.css")}</style>'
-        f'<table class="attn-l"><caption>{escape(title)}</caption><thead><tr>'
-        '<th scope="col">what</th><th scope="col">state</th>'
-        '<th scope="col">what to do</th></tr></thead>'
+        f'<table class="attn-l" {TABLE}>{caption(title)}<thead><tr>'
+        f'<th scope="col" {LEFT}>what</th><th scope="col" {LEFT}>state</th>'
+        f'<th scope="col" {LEFT}>what to do</th></tr></thead>'
         f"<tbody>{''.join(cells)}</tbody></table></div>"
     )
     return Explorer(one_line(sentence), html)

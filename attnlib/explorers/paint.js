@@ -52,9 +52,11 @@ function paintBars(table, panel) {
 
 function paintHistogram(figure, panel) {
   const bins = figure.querySelector(".attn-bins");
+  const bars = bins.querySelectorAll("span");
   panel.v.forEach((value, at) => {
     const height = 100 * share(value, Number(figure.dataset.maximum));
-    bins.children[at].style.height = `${height.toFixed(1)}%`;
+    bars[at].style.height = `${height.toFixed(1)}%`;
+    bars[at].textContent = `${value} `; // not seen; it is copied with the figure
   });
   const ends = figure.querySelectorAll(".attn-ends span");
   panel.x.forEach((text, at) => (ends[at].textContent = text));

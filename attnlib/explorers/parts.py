@@ -121,6 +121,7 @@ def histogram(
     edges: npt.ArrayLike,
     title: str,
     *,
+    x_title: str = "",
     digits: int = 0,
     maximum: float | None = None,
 ) -> Histogram:
@@ -130,6 +131,7 @@ def histogram(
         counts: (n,), counts or shares.
         edges: (n + 1,), rising.
         title: the caption.
+        x_title: the name of the axis, such as "score".
         digits: decimals of the counts that are kept.
         maximum: the count of a full bar; the largest of all states if left out.
 
@@ -144,7 +146,8 @@ def histogram(
         )
     top = largest(array) if maximum is None else float(maximum)
     low, high = (f"{end:.4g}" for end in (ends[0], ends[-1]))
-    return Histogram(title, tuple(rounded(array, digits)), low, high, top)
+    counted = tuple(rounded(array, digits))
+    return Histogram(title, counted, low, high, top, x_title)
 
 
 def note(words: str) -> Note:

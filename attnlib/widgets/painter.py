@@ -18,6 +18,7 @@ def mask_painter(
     columns: Sequence[object] | None = None,
     presets: Mapping[str, npt.ArrayLike] | None = None,
     labels: Mapping[str, Sequence[object]] | None = None,
+    per_row: Sequence[int] | None = None,
     title: str,
     sentence: str,
 ) -> Workbench:
@@ -29,6 +30,7 @@ def mask_painter(
         rows, columns: labels of queries and keys, also for results of that size.
         presets: name of a button -> a mask.
         labels: name of a result -> labels of its columns, where they are no keys.
+        per_row: how many results stand in each row; left out, as many as fit.
         title: stands above the figure.
         sentence: what the figure shows, in one line; it holds without the picture.
 
@@ -56,6 +58,7 @@ def mask_painter(
         | dict(labels or {}),
         presets={name: {"mask": m} for name, m in (presets or {}).items()},
         watch="mask",
+        per_row=per_row,
         title=title,
         sentence=sentence,
     )

@@ -20,7 +20,7 @@ import traitlets
 from attnlib.explorers.cells import Colour
 from attnlib.explorers.explorer import asset
 from attnlib.explorers.numbers import one_line, table
-from attnlib.explorers.panels import Matrix
+from attnlib.explorers.panels import Matrix, in_rows, legend
 from attnlib.explorers.parts import matrix
 from attnlib.shapes import ShapeError
 from attnlib.widgets.assets import BENCH_CSS, BENCH_JS
@@ -53,6 +53,8 @@ class Workbench:
         watch: the name of a boolean input whose rows can be chosen: what the row
             sees lights up, and the row stands out in every table with as many rows.
         digits: decimals of the results.
+        per_row: how many results stand in each row, such as (3, 3, 1); left out, as
+            many as fit.
         title: stands above the figure.
         sentence: what the figure shows, in one line; it holds without the picture.
 
@@ -79,6 +81,7 @@ class Workbench:
         presets: Mapping[str, Mapping[str, npt.ArrayLike]] | None = None,
         watch: str | None = None,
         digits: int = 2,
+        per_row: Sequence[int] | None = None,
         title: str,
         sentence: str,
     ) -> None:
@@ -99,6 +102,8 @@ class Workbench:
         results = self._results({n: a.copy() for n, a in self._start.items()})
         self._shapes = {name: np.shape(a) for name, a in results.items()}
         self._outputs = {n: self._panel(n, a) for n, a in results.items()}
+        drawn = [panel.html() for panel in self._outputs.values()]
+        self._drawn = in_rows(drawn, per_row, title)
         self._view: _View | None = None
         self.display_id = uuid4().hex  # by which the kernel may replace the output
 
@@ -124,15 +129,15 @@ class Workbench:
     @property
     def html(self) -> str:
         """The whole bench as plain tables; the script makes the inputs editable."""
-        before = "".join(panel.html() for panel in self._inputs.values())
-        after = "".join(panel.html() for panel in self._outputs.values())
+        inputs, results = self._inputs.values(), self._outputs.values()
+        before = in_rows([panel.html() for panel in inputs], None, self.title)
         return (
             '<div class="attn attnlib-workbench" role="group" '
             f'aria-label="{escape(self.title)}">'
             f"<style>{asset('style.css')}{BENCH_CSS}</style>"
-            f'<p class="attn-title">{escape(self.title)}</p>'
-            f'<div class="attn-panels attn-in">{before}</div>'
-            f'<div class="attn-panels attn-out">{after}</div>'
+            f'<p class="attn-title"><b>{escape(self.title)}</b></p>'
+            f'<div class="attn-in" style="margin-bottom:16px">{before}</div>'
+            f'<div class="attn-out">{self._drawn}</div>{legend([*inputs, *results])}'
             '<p class="attn-off">Run this cell in JupyterLab to edit the tables.</p>'
             "</div>"
         )

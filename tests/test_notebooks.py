@@ -127,7 +127,10 @@ SPOILT = {
         "a widget that is gone",
     ),
     "size": (printed("x" * 600_000), "at most 600000"),
-    "unshown number": (text("**You need**", "**You need** 0.615"), "says 0.615, which stands"),
+    "unshown number": (
+        text("**You need**", "**You need** 0.615"),
+        "says 0.615, which stands",
+    ),
     "hidden import": (
         text("import numpy as np", "import numpy as np\nfrom attnlib import answer"),
         "would hide the import",

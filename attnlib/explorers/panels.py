@@ -220,7 +220,7 @@ def legend(panels: Iterable[Panel]) -> str:
     )
     return (
         f'<p class="attn-legend">{plus} above zero {minus} below zero; '
-        "the stronger the colour, the larger the number in its table.</p>"
+        "the stronger the colour, the farther from zero.</p>"
     )
 
 

@@ -146,6 +146,14 @@ ATTENTION_WRONG = (
     (attend(lambda q, k, v: dots(k, q) / math.sqrt(k.shape[-1])), "roles_swapped"),
     (attend(lambda q, k, v: dots(q, q) / math.sqrt(k.shape[-1])), "score_q_q"),
     (attend(lambda q, k, v: dots(k, k) / math.sqrt(k.shape[-1])), "score_k_k"),
+    (attend(lambda q, k, v: dots(q, k) / math.sqrt(len(k))), "scale_first_of_k"),
+    (attend(lambda q, k, v: dots(q, k) / math.sqrt(len(q))), "scale_first_of_q"),
+    (
+        attend(lambda q, k, v: dots(q, k) / math.sqrt(k.shape[1])),
+        "scale_second_of_q",
+    ),
+    (attend(weigh=lambda s: plain_softmax(s, 0)), "axis_zero"),
+    (attend(weigh=lambda s: plain_softmax(s, 1)), "axis_one"),
     (attend(weigh=lambda s: plain_softmax(s, -2)), "axis_second_last"),
     (
         attend(weigh=lambda s: np.exp(s - s.max()) / np.exp(s - s.max()).sum()),
@@ -231,6 +239,7 @@ def test_a_wrong_distance_is_named(answer, key, seed):
         (lambda w, v: np.sum(w + v), "weights_added"),
         (lambda w, v: np.sum(w * w * v), "weights_squared"),
         (lambda w, v: w[::-1] @ v, "weights_reversed"),
+        (lambda w, v: v[w.argmax()], "largest_weight_taken"),
     ],
 )
 def test_a_wrong_weighted_mean_is_named(answer, key):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from attnlib.clinic.sight import Float, Sight, number, numbers, place
+from attnlib.clinic.sight import Float, Sight, first, number, numbers, one_table, place
 
 SMALLEST_WEIGHT = 1e-30  # logarithms of smaller ones say nothing
 GOOD_FIT = 1e-3
@@ -84,21 +84,21 @@ def follows(left: str, right: str) -> Callable[[Sight], str | None]:
         if factor is None:
             return None
         return (
-            f"the logarithms of your weights follow {left}·{right} exactly, with a "
-            f"slope of {number(factor)}, and do not follow q·k."
+            f"your weights are exactly softmax({number(factor)} * {left} @ {right}ᵀ), "
+            "and q @ kᵀ is nowhere in them."
         )
 
     return measure
 
 
 def base(sight: Sight) -> str | None:
-    """The slope of the logarithms, which is 1 for powers of e."""
+    """How much a weight grows with its score: by a factor of e for powers of e."""
     factor = slope(sight)
     if factor is None or abs(factor - 1) < 1e-3:
         return None
     return (
-        f"the logarithms of your weights grow {number(factor)} times as fast as the "
-        "scores, and ln 2 is 0.693."
+        f"a score higher by 1 makes your weight {number(float(np.exp(factor)))} times "
+        "as large; e times is right, and e is 2.718."
     )
 
 
@@ -112,7 +112,7 @@ def mixed_transposed(sight: Sight) -> str | None:
         return None
     if not np.allclose(turned @ v, out, atol=1e-4):
         return None
-    sums = _one(turned).sum(axis=-1)
+    sums = one_table(turned).sum(axis=-1)
     return f"your out is weightsᵀ @ v, and the rows of weightsᵀ sum to {numbers(sums)}."
 
 
@@ -121,7 +121,7 @@ def column_sums(sight: Sight) -> str | None:
     weights = sight.weights
     if weights is None or weights.ndim < 2 or not np.isfinite(weights).all():
         return None
-    rows, columns = _one(weights).sum(axis=-1), _one(weights).sum(axis=-2)
+    rows, columns = one_table(weights).sum(axis=-1), one_table(weights).sum(axis=-2)
     if np.allclose(rows, 1, atol=1e-3):
         return None
     return f"your columns sum to {numbers(columns)}, your rows to {numbers(rows)}."
@@ -132,7 +132,7 @@ def row_sums(sight: Sight) -> str | None:
     weights = sight.weights
     if weights is None or not np.isfinite(weights).all():
         return None
-    rows = np.atleast_2d(_one(weights)).sum(axis=-1)
+    rows = np.atleast_2d(one_table(weights)).sum(axis=-1)
     if np.allclose(rows, 1, atol=1e-3):
         return None
     if rows.size == 1:
@@ -145,7 +145,7 @@ def whole_sum(sight: Sight) -> str | None:
     weights = sight.weights
     if weights is None or weights.ndim < 2:
         return None
-    rows = _one(weights).sum(axis=-1)
+    rows = one_table(weights).sum(axis=-1)
     return (
         f"all your weights together sum to {number(float(weights.sum()))}, your rows "
         f"to {numbers(rows)}; each row should sum to 1."
@@ -226,10 +226,10 @@ def order(sight: Sight) -> str | None:
     weights = sight.weights
     if weights is None or not isinstance(sight.case.args[0], np.ndarray):
         return None
-    scores = np.atleast_2d(_one(np.asarray(sight.case.args[0], float)))
+    scores = np.atleast_2d(one_table(np.asarray(sight.case.args[0], float)))
     if sight.view.raw_scores is not None:
-        scores = np.atleast_2d(_one(np.asarray(sight.view.raw_scores, float)))
-    mine = np.atleast_2d(_one(weights))
+        scores = np.atleast_2d(one_table(np.asarray(sight.view.raw_scores, float)))
+    mine = np.atleast_2d(one_table(weights))
     if mine.shape != scores.shape or mine[0].argmax() == scores[0].argmax():
         return None
     top = int(scores[0].argmax())
@@ -252,13 +252,6 @@ def returned_other(sight: Sight) -> str | None:
     )
 
 
-def _one(array: Float) -> Float:
-    """The first table of a stack."""
-    while array.ndim > 2:
-        array = array[0]
-    return array
-
-
 MEASURES: dict[str, Callable[[Sight], str | None]] = {
     "scale_missing": scaled_by("d_k", "√d_k"),
     "scale_multiplied": scaled_by("d_k", "d_k"),
@@ -268,9 +261,13 @@ MEASURES: dict[str, Callable[[Sight], str | None]] = {
     "scale_d_v": scaled_by("d_v", "√d_k/√d_v"),
     "scale_n_k": scaled_by("n_k", "√d_k/√n_k"),
     "scale_n_q": scaled_by("n_q", "√d_k/√n_q"),
+    "scale_first_of_k": scaled_by("k.shape[0]", "√d_k/√k.shape[0]"),
+    "scale_first_of_q": scaled_by("q.shape[0]", "√d_k/√q.shape[0]"),
+    "scale_second_of_q": scaled_by("q.shape[1]", "√d_k/√q.shape[1]"),
     "scale_after": row_sums,
     "axis_ignored": other_axis,
     "axis_zero": column_sums,
+    "axis_one": first(other_axis, row_sums),
     "axis_second_last": column_sums,
     "axis_all": whole_sum,
     "not_stable": overflow,

@@ -62,6 +62,13 @@ def numbers(values: Float, most: int = 4) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
+def one_table(array: Float) -> Float:
+    """The first table of a stack."""
+    while array.ndim > 2:
+        array = array[0]
+    return array
+
+
 def place(index: npt.ArrayLike) -> str:
     """A place in an array, as it is written in code: [0, 2]."""
     return str([int(i) for i in np.atleast_1d(index)])

@@ -37,6 +37,11 @@ def weighted_mean_cases(rng):
     )
 
 
+_ROWS = (
+    "These are what its two rows sum to, each alone. Asked are: all of them together, "
+    "and what a single row should sum to."
+)
+
 EXERCISES = (
     Exercise(
         name="weighted_mean",
@@ -64,7 +69,7 @@ EXERCISES = (
             "Both numbers stand in the line that begins with: What gave it away.",
             "First number: what all weights sum to together. Second: what each row "
             "should sum to.",
-            "All six weights share a single 1. Each row should have had such a sum of "
+            "All the weights share a single 1. Each row should have had such a sum of "
             "its own.",
         ),
         why="A check gives you a name for the mistake and a number to see it by. The "
@@ -77,6 +82,15 @@ EXERCISES = (
                 (2.0, 1.0),
                 "That is how it should be: the right weights sum to 2 over 2 rows. "
                 "What do those of sick_softmax sum to?",
+            ),
+            *(Misconception(rows, _ROWS) for rows in ((0.46, 0.54), (0.54, 0.46))),
+            *(
+                Misconception(
+                    (1.0, row),
+                    "The first number is right. The second is what a row of "
+                    "sick_softmax sums to; asked is what it should sum to.",
+                )
+                for row in (0.46, 0.54)
             ),
         ),
         show="read_the_diagnosis = (1.0, 1.0)",

@@ -27,6 +27,8 @@ def softmax(x: npt.ArrayLike, axis: int = -1, *, faults: Faults = RIGHT) -> Floa
     over: int | tuple[int, ...] = axis
     if "axis_zero" in faults:
         over = 0
+    elif "axis_one" in faults:
+        over = 1
     elif "axis_second_last" in faults:
         over = -2
     elif "axis_ignored" in faults:
@@ -118,14 +120,16 @@ def scale(raw: Float, q: Float, k: Float, v: Float, faults: Faults) -> Float:
         divisor = 1 / math.sqrt(d_k)
     elif "scale_d_k" in faults:
         divisor = float(d_k)
-    elif "scale_d_v" in faults:
-        divisor = math.sqrt(v.shape[-1])
-    elif "scale_n_k" in faults:
-        divisor = math.sqrt(k.shape[-2])
-    elif "scale_n_q" in faults:
-        divisor = math.sqrt(q.shape[-2])
     else:
-        divisor = math.sqrt(d_k)
+        others = {
+            "scale_d_v": v.shape[-1],
+            "scale_n_k": k.shape[-2],
+            "scale_n_q": q.shape[-2],
+            "scale_first_of_k": k.shape[0],
+            "scale_first_of_q": q.shape[0],
+            "scale_second_of_q": q.shape[1],
+        }
+        divisor = math.sqrt(next((others[f] for f in faults & others.keys()), d_k))
     return np.asarray(raw / divisor)
 
 
@@ -205,6 +209,9 @@ def see_attention(case: Case, arrays: tuple[Result, ...]) -> View:
         "n_k": k.shape[-2],
         "d_k": q.shape[-1],
         "d_v": v.shape[-1],
+        "k.shape[0]": k.shape[0],
+        "q.shape[0]": q.shape[0],
+        "q.shape[1]": q.shape[1],
     }
     raw = q @ np.swapaxes(k, -1, -2)
     mask = case.args[3] if len(case.args) > 3 else None
@@ -224,7 +231,13 @@ SOFTMAX = Family(
     "softmax",
     softmax,
     {
-        "axis": ("axis_ignored", "axis_zero", "axis_second_last", "axis_all"),
+        "axis": (
+            "axis_ignored",
+            "axis_zero",
+            "axis_one",
+            "axis_second_last",
+            "axis_all",
+        ),
         "shift": ("not_stable", "shift_global", "keepdims_max"),
         "sum": _SUM,
         "exp": _EXP,
@@ -252,8 +265,19 @@ _ATTENTION = {
     "mix": ("values_are_keys", "values_are_queries", "weights_transposed"),
     "returned": ("returned_swapped", "returned_scores"),
 }
+# Sizes and axes counted from the front: only a batch shows what is wrong with them.
+_FROM_THE_FRONT = {
+    "scale": ("scale_first_of_k", "scale_first_of_q", "scale_second_of_q"),
+    "axis": ("axis_zero", "axis_one"),
+}
 SCALED_DOT_PRODUCT = Family(
-    "scaled_dot_product", scaled_dot_product, _ATTENTION, see_attention
+    "scaled_dot_product",
+    scaled_dot_product,
+    {
+        slot: (*keys, *_FROM_THE_FRONT.get(slot, ()))
+        for slot, keys in _ATTENTION.items()
+    },
+    see_attention,
 )
 MASKED_ATTENTION = Family(
     "masked attention",

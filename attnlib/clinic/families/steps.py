@@ -18,6 +18,8 @@ def weighted_mean(
         weights = weights[::-1]
     if "weights_squared" in faults:
         weights = np.square(weights)
+    if "largest_weight_taken" in faults:
+        return float(values[np.argmax(weights)])
     products: Float = weights * values
     if "weights_added" in faults:
         products = weights + values
@@ -68,6 +70,7 @@ WEIGHTED_MEAN = Family(
             "weights_added",
             "weights_squared",
             "weights_reversed",
+            "largest_weight_taken",
         ),
         "sum": ("divided_by_n", "products_not_added"),
     },

@@ -74,6 +74,29 @@ MISTAKES = (
         "Which axis of q holds the numbers of one query?",
     ),
     Mistake(
+        "scale_first_of_k",
+        "M02",
+        "Divided by the root of the first size of k",
+        "len(k) and k.shape[0] are the number of keys, or the batch where one stands "
+        "in front. " + _REASON,
+        "The numbers of one key lie along the last axis: count from the end.",
+    ),
+    Mistake(
+        "scale_first_of_q",
+        "M02",
+        "Divided by the root of the first size of q",
+        "len(q) and q.shape[0] are the number of queries, or the batch where one "
+        "stands in front. " + _REASON,
+        "The numbers of one query lie along the last axis: count from the end.",
+    ),
+    Mistake(
+        "scale_second_of_q",
+        "M02",
+        "The size of axis 1 is taken for d_k",
+        "With a batch in front, axis 1 is no longer the last one. " + _REASON,
+        "Count from the end: shape[-1] fits with a batch and without.",
+    ),
+    Mistake(
         "roles_swapped",
         "M46",
         "Query and key are exchanged",

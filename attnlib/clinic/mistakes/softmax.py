@@ -21,6 +21,14 @@ MISTAKES = (
         "jadore801120/attention-is-all-you-need-pytorch#52",
     ),
     Mistake(
+        "axis_one",
+        "M04",
+        "The softmax always runs over axis 1",
+        "Axis 1 is the last one in a table only. With a batch in front it is another, "
+        "and a single row has none.",
+        "Count from the end: the last axis is -1, however many there are.",
+    ),
+    Mistake(
         "axis_second_last",
         "M04",
         "The softmax runs over the queries, not the keys",

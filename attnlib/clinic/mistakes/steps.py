@@ -54,6 +54,13 @@ MISTAKES = (
         "Keep both arrays in their order.",
     ),
     Mistake(
+        "largest_weight_taken",
+        "",
+        "Only the value with the largest weight is taken",
+        "The others have weights too, and count as much as these say.",
+        "Multiply each value by its own weight, then add.",
+    ),
+    Mistake(
         "only_columns_moved",
         "",
         "Only the columns are moved to what X can make",

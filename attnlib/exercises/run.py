@@ -12,6 +12,8 @@ import contextlib
 import copy
 import ctypes
 import io
+import math
+import random
 import signal
 import sys
 import threading
@@ -23,6 +25,8 @@ from dataclasses import dataclass
 import numpy as np
 
 LIMIT = 3.0  # seconds for one call
+# Modules whose functions an answer may replace or delete, for itself and for all.
+SHARED = (builtins, math, random, np, np.linalg, np.random)
 AGAIN = 1e-4  # seconds between two attempts to stop a loop that catches the first
 
 
@@ -55,7 +59,7 @@ def run(
     error: BaseException | None = None
     # The second net catches a TimeUp that fires while the first is being left.
     try:
-        with _quiet(text), _time_limit(limit):
+        with _modules_put_back(), _quiet(text), _time_limit(limit):
             try:
                 value = _inside(function, given)
             except BaseException as raised:
@@ -115,6 +119,7 @@ def _no_input(prompt: object = "", /) -> str:
 def _quiet(text: _Sink) -> Iterator[None]:
     """No output, no warnings, no keyboard; global states put back afterwards."""
     state = np.random.get_state()  # noqa: NPY002 - what a learner may have seeded
+    dice = random.getstate()
     stdin, real_input, recursion = sys.stdin, builtins.input, sys.getrecursionlimit()
     sys.stdin, builtins.input = _NoStdin(), _no_input
     try:
@@ -131,6 +136,21 @@ def _quiet(text: _Sink) -> Iterator[None]:
         sys.stdin, builtins.input = stdin, real_input
         sys.setrecursionlimit(recursion)
         np.random.set_state(state)  # noqa: NPY002
+        random.setstate(dice)
+
+
+@contextlib.contextmanager
+def _modules_put_back() -> Iterator[None]:
+    """Undo what the function replaced or deleted in NumPy and in Python itself."""
+    before = [(vars(module), dict(vars(module))) for module in SHARED]
+    update, missing = dict.update, object()
+    try:
+        yield
+    finally:
+        for now, saved in before:
+            for name, value in saved.items():
+                if now.get(name, missing) is not value:
+                    update(now, {name: value})
 
 
 @contextlib.contextmanager

@@ -187,7 +187,7 @@ def softmax(x, axis=-1):
         (("xyz", softmax), 'There is no exercise "xyz". There are: weighted_mean,'),
         ((3, softmax), "check wants the name of an exercise in quotes first"),
         ((None, None), "here it got a NoneType"),
-        ((np.ones(3), softmax), "here it got a ndarray"),
+        ((np.ones(3), softmax), "here it got an ndarray"),
         (
             ("scaled_dot_product", softmax),
             'You gave the function softmax: write check("scaled_dot_product", ',

@@ -275,7 +275,7 @@ def test_cells_of_the_lesson_copied_without_their_batch_are_two_mistakes():
 
 def test_a_wrong_shape_names_the_axes_in_front():
     text = judge("split_heads", lambda x, n_heads: x[..., :2]).text
-    assert "(3, 2); it should be (2, 3, 2) (..., n_heads, n, d)" in text
+    assert "(3, 2); it should be (2, 3, 2): (n_heads, n, d)" in text
 
 
 def test_two_mistakes_at_once_are_both_named():

@@ -15,7 +15,7 @@ import pkgutil
 from functools import cache
 from typing import TYPE_CHECKING
 
-from attnlib.exercises import text
+from attnlib.exercises import text, usage
 
 if TYPE_CHECKING:
     from attnlib.exercises.exercise import Exercise, ValueExercise
@@ -40,7 +40,7 @@ def check(name: object = _MISSING, answer: object = _MISSING) -> None:
     try:
         verdict = judge(name, answer).text
     except Exception as error:  # a fault of ours must not stop a lesson
-        verdict = text.check_failed(type(error).__name__)
+        verdict = usage.check_failed(type(error).__name__)
     print(verdict)
 
 
@@ -88,10 +88,10 @@ def hint(name: object = _MISSING) -> None:
     exercise = get(str(name))
     taken = _hints_taken.get(exercise.name, 0)
     if taken >= len(exercise.hints):
-        print(text.no_more_hints(exercise.name))
+        print(usage.no_more_hints(exercise.name))
         return
     _hints_taken[exercise.name] = taken + 1
-    print(text.hint(taken + 1, len(exercise.hints), exercise.hints[taken]))
+    print(usage.hint(taken + 1, len(exercise.hints), exercise.hints[taken]))
 
 
 def solution(name: object = _MISSING, now: bool = False) -> None:
@@ -113,7 +113,7 @@ def solution(name: object = _MISSING, now: bool = False) -> None:
     exercise = get(str(name))
     left = len(exercise.hints) - _hints_taken.get(exercise.name, 0)
     if left > 0 and not now:
-        print(text.hints_left(exercise.name, left))
+        print(usage.hints_left(exercise.name, left))
         return
     print(exercise.solution_source.rstrip())
 
@@ -149,23 +149,23 @@ def _all() -> dict[str, Exercise | ValueExercise]:
 
 def _unknown(name: str) -> str:
     close = difflib.get_close_matches(name, list(_all()), n=1, cutoff=0.5)
-    return text.unknown_exercise(name, close, list(_all()))
+    return usage.unknown_exercise(name, close, list(_all()))
 
 
 def _wrong_usage(name: object, answer: object) -> str:
     from attnlib.exercises.stubs import name_of
 
     if name is _MISSING:
-        return text.no_arguments()
+        return usage.no_arguments()
     if not isinstance(name, str) and type(answer) is str:
-        return text.swapped(answer)
+        return usage.swapped(answer)
     if not isinstance(name, str) and answer is _MISSING and callable(name):
-        return text.answer_missing(name_of(name) or "softmax")
+        return usage.answer_missing(name_of(name) or "softmax")
     wrong = _wrong_name("check", name)
     if wrong:
         return wrong
     if answer is _MISSING:
-        return text.answer_missing(str(name))
+        return usage.answer_missing(str(name))
     given = name_of(answer)
     if given != name and given in _all():
         return text.other_function(str(name), given)
@@ -176,8 +176,8 @@ def _wrong_name(command: str, name: object) -> str:
     from attnlib.exercises.stubs import name_of
 
     if name is _MISSING:
-        return text.not_a_name(command, "nothing")
+        return usage.not_a_name(command, "nothing")
     if not isinstance(name, str):
         given = name_of(name) or text.a(type(name).__name__)
-        return text.not_a_name(command, given)
+        return usage.not_a_name(command, given)
     return "" if name in _all() else _unknown(name)

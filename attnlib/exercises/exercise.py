@@ -84,6 +84,7 @@ class Exercise:
     hints: tuple[str, str, str]
     why: str
     laws: tuple[Law, ...] = ()
+    advice: str = ""  # what to say when shapes do not fit, beside the shapes
 
     @cached_property
     def solution_source(self) -> str:

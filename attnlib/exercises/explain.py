@@ -1,135 +1,190 @@
-"""Say in one line what a learner's own error means, and where it arose."""
+"""Say in a few lines what a learner's own error means, where it arose, what to do."""
 
 from __future__ import annotations
 
-import linecache
+import ast
 import re
-import types
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from attnlib.exercises import text
+from attnlib.exercises import frames, meanings, text
+from attnlib.exercises.frames import Place
 
 LONGEST = 160  # characters of a message
 
-# (class name or "", pattern in the message, meaning). The first that fits is used.
-MEANINGS: tuple[tuple[str, str, str], ...] = (
-    (
-        "ValueError",
-        r"matmul|shapes .* not aligned",
-        "`A @ B` needs as many columns in A as B has rows. "
-        "Which of the two has to be turned over, with np.swapaxes(B, -1, -2)?",
-    ),
-    (
-        "ValueError",
-        r"could not be broadcast|shape mismatch",
-        "Two arrays of different shapes meet here. Print both shapes. "
-        "After a sum or a max, keepdims=True keeps the axis.",
-    ),
-    (
-        "ValueError",
-        r"cannot reshape",
-        "reshape keeps the number of elements: the new sizes must multiply to the "
-        "old number.",
-    ),
-    (
-        "ValueError",
-        r"truth value of an array",
-        "`if` wants one True or False, and this is a whole array. "
-        "Use np.where, .any() or .all().",
-    ),
-    ("ValueError", r"axes don't match|repeated axis", "The list of axes does not fit."),
-    (
-        "ValueError",
-        r"unpack",
-        "The number of names on the left is not the number of values on the right. "
-        "Batches bring extra axes: use x.shape[-1], not a fixed number of sizes.",
-    ),
-    ("AxisError", r"", "The array has fewer axes than that. Axes count from 0, or -1."),
-    (
-        "TypeError",
-        r"NoneType",
-        "One of the values is None. Does a function you call have no `return` yet?",
-    ),
-    (
-        "TypeError",
-        r"ellipsis",
-        "One of the values is still `...`.",
-    ),
-    ("TypeError", r"not callable", "Something that is no function is called with ()."),
-    (
-        "TypeError",
-        r"only .*(scalar|length-1|0-dimensional)",
-        "math.exp and float() take one number. For arrays: np.exp.",
-    ),
-    ("UFuncTypeError|_UFunc", r"", "The result of this operation fits no such dtype."),
-    (
-        "AttributeError",
-        r"numpy.ndarray.*'(masked_fill|unsqueeze|view|softmax|permute|size|dim|exp)'"
-        r"|numpy.*'(nn|tensor|softmax|cat)'",
-        "That is PyTorch. These lessons use NumPy: np.where, x[..., None], reshape, "
-        "np.exp.",
-    ),
-    ("AttributeError", r"", "The object has nothing of that name. Is it misspelt?"),
-    (
-        "UnboundLocalError",
-        r"",
-        "This name is used before it gets a value inside the function.",
-    ),
-    ("NameError", r"", "Nothing has this name. Is it misspelt, or is a cell not run?"),
-    ("IndexError", r"", "The index is outside the array. Does the code fix a size?"),
-    ("KeyError", r"", "There is no such key."),
-    ("ModuleNotFoundError", r"", "The lesson needs nothing but NumPy."),
-    ("ZeroDivisionError", r"", "Something is divided by zero."),
-    ("RecursionError", r"", "The function calls itself without end."),
-    ("MemoryError", r"", "The array would be far too large."),
-    ("AssertionError", r"", "Your own assert failed."),
-)
+
+@dataclass(frozen=True)
+class _Error:
+    """An error, where it arose, and what the exercise has to say about shapes."""
+
+    message: str
+    place: Place | None
+    function: Callable[..., object]
+    advice: str
 
 
-def raised(error: BaseException, function: Callable[..., object], case: str) -> str:
-    """One sentence on the error, the line it arose in, and what it usually means."""
+def raised(
+    error: BaseException, function: Callable[..., object], case: str, advice: str = ""
+) -> str:
+    """Where it arose, what it usually means, and the error in its own words."""
     kind = type(error).__name__
     if kind == "NoKeyboard":
         return text.KEYBOARD
     if not isinstance(error, Exception):
         return text.exits(kind)
+    place = frames.find(error, function)
     message = _message(error)
-    meaning = next(
-        (
-            meaning
-            for name, pattern, meaning in MEANINGS
-            if re.search(name, kind) and re.search(pattern, message)
-        ),
-        "",
-    )
-    return text.raised(kind, message, _where(error, function), meaning, case)
+    meaning = _meaning(kind, _Error(message, place, function, advice))
+    where = text.at_line(place.line, place.function, place.source) if place else ""
+    return text.raised(kind, _shortened(message), where, meaning, case)
+
+
+def returned_none(function: Callable[..., object], none: list[str]) -> str:
+    """Why a function gave None; `none` are its arguments that were None."""
+    stub = frames.stub_called(function)
+    if stub:
+        return text.RETURNS_NONE_OF_STUB.format(name=stub)
+    if not frames.returns_something(function):
+        return text.RETURNS_NONE
+    if none:
+        return text.RETURNS_NONE_FOR.format(name=none[0])
+    return text.RETURNS_NONE_ONCE
 
 
 def _message(error: BaseException) -> str:
     try:
-        message = " ".join(str(error).split())
+        return " ".join(str(error).split()).rstrip(".")
     except BaseException:  # a class of the learner's own may do anything here
         return ""
+
+
+def _shortened(message: str) -> str:
+    message = re.sub(r"Input operand .* gufunc signature \S+ ", "", message)
+    message = re.sub(r" \(has 0, gufunc .*", "", message)
     if len(message) > LONGEST:
         message = message[:LONGEST].rstrip() + " ..."
-    return message.rstrip(".")
+    return message
 
 
-def _where(error: BaseException, function: Callable[..., object]) -> str:
-    """The last line of the learner's own code on the way to the error."""
-    code = getattr(function, "__code__", None)
-    home = getattr(code, "co_filename", None)
-    last: tuple[types.CodeType, int] | None = None
-    trace = error.__traceback__
-    steps = 0
-    while trace is not None and steps < 10_000:
-        frame_code = trace.tb_frame.f_code
-        if frame_code is code or (home and frame_code.co_filename == home):
-            last = (frame_code, trace.tb_lineno)
-        trace = trace.tb_next
-        steps += 1
-    if last is None:
+def _meaning(kind: str, error: _Error) -> str:
+    none = _about_none(error)
+    if none:
+        return none
+    for name, pattern, meaning in MEANINGS:
+        if re.search(name, kind) and re.search(pattern, error.message):
+            return meaning if isinstance(meaning, str) else meaning(error)
+    return ""
+
+
+def _about_none(error: _Error) -> str:
+    """That something is None, if it was that."""
+    place = error.place
+    said = "NoneType" in error.message
+    if place is not None and place.none_arguments:
+        return meanings.argument_is_none(place.none_arguments[0])
+    nothing = "has 0, gufunc" in error.message  # None @ array
+    if not said and not nothing and not (place and place.none_names):
         return ""
-    found, line = last
-    source = linecache.getline(found.co_filename, line).strip()
-    return text.at_line(line - found.co_firstlineno + 1, found.co_name, source)
+    stub = frames.stub_called(error.function)
+    if stub:
+        return meanings.stub_returned(stub)
+    if place is not None and place.none_names:
+        return meanings.name_is_none(place.none_names[0])
+    return meanings.SOMETHING_IS_NONE if said else ""
+
+
+def _matmul(error: _Error) -> str:
+    if "enough dimensions" in error.message:
+        return meanings.MATMUL_OF_A_NUMBER
+    place = error.place
+    pair = place.operands() if place else None
+    if place is None or pair is None:
+        return _sizes(error)
+    left, right = (place.shape(node) for node in pair)
+    a, b = (ast.unparse(node) for node in pair)
+    if left is None or right is None:
+        return _sizes(error)
+    said = meanings.matmul_shapes(a, left, b, right)
+    turned = pair[1]
+    if frames.is_attribute(turned) and turned.attr == "T" and len(right) > 2:
+        return f"{said} {meanings.turns_all(ast.unparse(turned.value))}"
+    if len(right) > 1 and left[-1:] == right[-1:]:
+        return f"{said} {meanings.turned_would_fit(b)}"
+    return f"{said} {error.advice or meanings.PRINT_SHAPES}"
+
+
+def _sizes(error: _Error) -> str:
+    """What can be said about `@` if only the two sizes that clash are known."""
+    sizes = re.search(r"size (\d+) is different from (\d+)", error.message)
+    said = meanings.matmul_sizes(sizes[2], sizes[1]) if sizes else meanings.MATMUL
+    return f"{said} {error.advice or meanings.PRINT_SHAPES}"
+
+
+def _broadcast(error: _Error) -> str:
+    shapes = re.findall(r"\(([\d,]+)\)", error.message)
+    axes = {len([n for n in shape.split(",") if n]) for shape in shapes}
+    if len(axes) > 1:
+        return f"{meanings.BROADCAST} {meanings.KEEPDIMS}"
+    return f"{meanings.BROADCAST} {error.advice or meanings.PRINT_SHAPES}"
+
+
+def _reshape(error: _Error) -> str:
+    return f"{meanings.RESHAPE} {error.advice}".rstrip()
+
+
+def _concatenate(error: _Error) -> str:
+    return f"{meanings.CONCATENATE} {error.advice}".rstrip()
+
+
+def _truth(error: _Error) -> str:
+    place = error.place
+    given = [a for a in place.arguments if a in place.names] if place else []
+    optional = [a for a in given if a in frames.none_by_default(error.function)]
+    return meanings.was_it_given(optional[0]) if optional else meanings.TRUTH
+
+
+def _axis(error: _Error) -> str:
+    node = error.place.node if error.place else None
+    fixed = isinstance(node, ast.Call) and any(
+        k.arg == "axis" and isinstance(k.value, ast.Constant) for k in node.keywords
+    )
+    if fixed and error.place is not None and "axis" in error.place.arguments:
+        return meanings.AXIS_IS_FIXED
+    return meanings.AXIS
+
+
+# (class name or "", pattern in the message, meaning). The first that fits is used.
+MEANINGS: tuple[tuple[str, str, str | Callable[[_Error], str]], ...] = (
+    ("ValueError", r"matmul|shapes .* not aligned", _matmul),
+    ("ValueError", r"could not be broadcast|shape mismatch", _broadcast),
+    ("ValueError", r"cannot reshape", _reshape),
+    ("ValueError", r"concatenation axis|must have the same shape", _concatenate),
+    ("ValueError", r"truth value of an array", _truth),
+    ("ValueError", r"axes don't match|repeated axis", meanings.AXES),
+    ("ValueError", r"unpack", meanings.UNPACK),
+    ("AxisError", r"", _axis),
+    ("TypeError", r"ellipsis", meanings.SOMETHING_IS_ELLIPSIS),
+    ("TypeError", r"not callable", meanings.NOT_CALLABLE),
+    ("TypeError", r"only .*(scalar|length-1|0-dimensional)", meanings.ONE_NUMBER),
+    ("TypeError", r"as an integer|slice indices must", meanings.WHOLE_NUMBER),
+    ("IndexError", r"only integers", meanings.WHOLE_NUMBER),
+    ("UFuncTypeError|_UFunc", r"Cannot cast", meanings.DTYPE),
+    ("UFuncTypeError|_UFunc", r"", meanings.NO_SUCH_VALUES),
+    (
+        "AttributeError",
+        r"numpy.ndarray.*'(masked_fill|unsqueeze|view|softmax|permute|size|dim|exp)'"
+        r"|numpy.*'(nn|tensor|softmax|cat)'",
+        meanings.PYTORCH,
+    ),
+    ("AttributeError", r"", meanings.ATTRIBUTE),
+    ("UnboundLocalError", r"", meanings.UNBOUND),
+    ("NameError", r"", meanings.NAME),
+    ("IndexError", r"too many indices", meanings.AXIS),
+    ("IndexError", r"", meanings.INDEX),
+    ("KeyError", r"", meanings.KEY),
+    ("ModuleNotFoundError", r"", meanings.MODULE),
+    ("ZeroDivisionError", r"", meanings.ZERO),
+    ("RecursionError", r"", meanings.RECURSION),
+    ("MemoryError", r"", meanings.MEMORY),
+    ("AssertionError", r"", meanings.ASSERTION),
+)

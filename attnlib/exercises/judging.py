@@ -8,7 +8,7 @@ raises or overflows just as a known mistake does is told its name as well.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,9 +17,9 @@ import numpy as np
 from attnlib.clinic.case import Outcome, Result
 from attnlib.clinic.catalogue import Mistake, get
 from attnlib.clinic.evidence import evidence
-from attnlib.clinic.match import Match, Table, agree
-from attnlib.exercises import explain, stubs, text
-from attnlib.exercises.exercise import Exercise, Part
+from attnlib.clinic.match import Match, Table, close
+from attnlib.exercises import compare, explain, stubs, text
+from attnlib.exercises.exercise import Exercise
 from attnlib.exercises.read import Read, read
 from attnlib.exercises.run import LIMIT, Ran, run
 
@@ -121,11 +121,12 @@ def _call(
     answer: Callable[..., object],
     args: tuple[object, ...],
     clock: _Clock,
+    wanted: Sequence[str] = (),
 ) -> Ran:
     """Call the answer and read what it returns, both under the same guard."""
 
     def read_answer(*given: object) -> Read:
-        return read(answer(*given), exercise.returns)
+        return read(answer(*given), exercise.returns, wanted)
 
     return run(read_answer, args, clock.next())
 
@@ -136,8 +137,9 @@ def _ask(
     runs: list[Ran] = []
     outcomes: list[Outcome] = []
     sentences: list[str] = []
-    for case in table.cases:
-        ran = _call(exercise, answer, case.args, clock)
+    for case, right in zip(table.cases, table.right, strict=True):
+        wanted = [compare.wanted(good) for good in right.arrays]
+        ran = _call(exercise, answer, case.args, clock, wanted)
         runs.append(ran)
         found = ran.value if isinstance(ran.value, Read) else Read()
         sentences.append(found.sentence)
@@ -182,25 +184,25 @@ def _named(exercise: Exercise, match: Match, seen: _Answer, table: Table) -> _Fo
     for reading in readings:
         reading.sort(key=lambda mistake: order.index(mistake.key))
     mistakes = tuple(readings[0])
-    lines: list[str] = []
-    titles = [text.named(m.name, m.code) for m in mistakes]
-    if len(mistakes) > 1:
-        lines.append(text.two_mistakes(titles))
-    for title, found in zip(titles, mistakes, strict=True):
+    lines = [text.TWO_MISTAKES] if len(mistakes) > 1 else []
+    for i, found in enumerate(mistakes):
+        one = len(mistakes) == 1
+        lines.append(f"{found.name}." if one else text.one_of_two(i, found.name))
         number = evidence(found.key, table, seen.outcomes)
-        lines.append(
-            text.mistake(f"{title}.", number, found.sentence, found.mend, found.report)
-        )
+        lines.append(text.gave_away(number) if number else "")
+        lines += [found.sentence, found.mend]
     if len(readings) > 1:
-        other = [text.named(m.name, m.code) for m in readings[1]]
-        lines.append(text.other_reading(other))
-    error = next(((i, r.error) for i, r in enumerate(seen.runs) if r.error), None)
-    if error is not None and error[1] is not None:
-        name = table.cases[error[0]].name
-        lines.append(explain.raised(error[1], seen.function, name).splitlines()[0])
+        lines.append(text.other_reading([m.name for m in readings[1]]))
+    raised = next((i for i, ran in enumerate(seen.runs) if ran.error is not None), None)
+    if raised is not None and "it raises" not in "".join(lines):
+        kind = type(seen.runs[raised].error).__name__
+        lines.append(text.raises_too(kind, table.cases[raised].name))
     lines.append(_changed_input(exercise, seen, table))
-    lines = [line for line in lines if line]
-    return "mistake", "\n".join(lines), mistakes
+    codes = list(dict.fromkeys(m.code for m in mistakes if m.code))
+    reports = list(dict.fromkeys(m.report for m in mistakes if m.report))
+    lines.append(text.not_the_first(codes, reports))
+    said = dict.fromkeys(line for line in lines if line)  # each line once
+    return "mistake", "\n".join(said), mistakes
 
 
 def _first_slip(exercise: Exercise, seen: _Answer, table: Table) -> _Found | None:
@@ -212,20 +214,20 @@ def _first_slip(exercise: Exercise, seen: _Answer, table: Table) -> _Found | Non
     for i, (case, yours, right) in enumerate(triples):
         error = seen.runs[i].error
         if error is not None:
-            return "raised", explain.raised(error, seen.function, case.name), ()
+            said = explain.raised(error, seen.function, case.name, exercise.advice)
+            return "raised", said, ()
         if seen.sentences[i]:
-            return "type", text.returned(seen.sentences[i].rstrip("."), case.name), ()
+            said = seen.sentences[i]
+            if said == text.RETURNS_NONE:
+                none = stubs.none_arguments(exercise.solution, case.args)
+                said = explain.returned_none(seen.function, none)
+            return "type", text.returned(said, case.name), ()
         for part, mine, good in zip(
             exercise.returns, yours.arrays, right.arrays, strict=True
         ):
-            if mine.shape != good.shape:
-                sentence = text.wrong_shape(
-                    part.name, mine.shape, good.shape, part.axes, case.name
-                )
-                return "shape", sentence, ()
-            kind = _wrong_kind(part, mine)
-            if kind:
-                return "type", kind, ()
+            form = compare.wrong_form(part, mine, good, case)
+            if form is not None:
+                return form[0], form[1], ()
     changed = _changed_input(exercise, seen, table)
     if changed:
         return "mutates", changed, ()
@@ -250,13 +252,6 @@ def _changed_input(exercise: Exercise, seen: _Answer, table: Table) -> str:
     return ""
 
 
-def _wrong_kind(part: Part, mine: Result) -> str:
-    truth = mine.dtype.kind == "b"
-    if part.kind == "number":
-        return text.truth_for_numbers(part.name) if truth else ""
-    return "" if truth else text.wrong_kind(part.name, str(mine.dtype))
-
-
 def _unnamed(exercise: Exercise, seen: _Answer, table: Table, clock: _Clock) -> _Found:
     broken = _broken_law(exercise, seen.function, clock)
     if broken:
@@ -265,11 +260,11 @@ def _unnamed(exercise: Exercise, seen: _Answer, table: Table, clock: _Clock) -> 
         for part, mine, good in zip(
             exercise.returns, yours.arrays, right.arrays, strict=True
         ):
-            if not agree(mine, good):
-                name = f"{part.name}, {case.name}"
-                given = stubs.arguments(exercise.solution, case.args)
-                pair = stubs.shown(mine), stubs.shown(good)
-                return "differs", text.differs(name, given, *pair), ()
+            wrong = ~close(mine, good)
+            if wrong.any():
+                names = stubs.argument_names(exercise.solution)
+                said = compare.difference(part, mine, good, wrong, case, names)
+                return "differs", said, ()
     return "differs", text.value_wrong(), ()
 
 

@@ -106,7 +106,12 @@ def batch_independent(args: tuple[object, ...], batched: tuple[int, ...]) -> Law
             if whole.ndim and whole[0].shape == one.shape:
                 apart = float(np.max(np.abs(_float(whole[0]) - _float(one)), initial=0))
                 if apart > CLOSE:
-                    return f"The first item of a batch gives {apart:.3g} more alone."
+                    return (
+                        "The first item of a batch gives other numbers alone than in "
+                        f"the batch: they differ by up to {apart:.3g}. Count axes and "
+                        "sizes from the end, -1 and -2: that fits with a batch and "
+                        "without."
+                    )
         return None
 
     return Law("the items of a batch do not see each other", broken)

@@ -182,6 +182,8 @@ EXERCISES = (
             ),
             finite((_x * 1000, *_W, 3), "tokens a thousand times larger"),
         ),
+        "W_q holds all heads side by side: head h has its columns h * d_k to "
+        "(h + 1) * d_k. Each W meets the whole of x, and d_v may differ from d_k.",
     ),
     Exercise(
         "strays",

@@ -18,6 +18,7 @@ from attnlib.exercises import text
 from attnlib.exercises.exercise import Part
 
 NUMERIC = "biuf"
+LARGEST = 10**6  # numbers; a copy of more takes time and memory, and none is asked for
 Kind = TypeVar("Kind")
 
 
@@ -29,15 +30,20 @@ class Read:
     sentence: str = ""
 
 
-def read(value: object, parts: Sequence[Part]) -> Read:
-    """Turn a returned value into one plain array for each part."""
+def read(value: object, parts: Sequence[Part], wanted: Sequence[str] = ()) -> Read:
+    """Turn a returned value into one plain array for each part.
+
+    `wanted` says in words what each part should be, for the sentence.
+    """
+    wanted = wanted or ["an array of numbers"] * len(parts)
     try:
-        return _read(value, parts)
+        return _read(value, parts, wanted)
     except Exception:  # an object that raises whatever it is asked
-        return Read(sentence=text.not_an_array(parts[0].name, _kind(value)))
+        sentence = text.not_an_array(parts[0].name, wanted[0], _kind(value))
+        return Read(sentence=sentence)
 
 
-def _read(value: object, parts: Sequence[Part]) -> Read:
+def _read(value: object, parts: Sequence[Part], wanted: Sequence[str]) -> Read:
     special = _special(value)
     if special:
         return Read(sentence=special)
@@ -53,10 +59,10 @@ def _read(value: object, parts: Sequence[Part]) -> Read:
             return Read(sentence=text.wrong_count(len(value), names))
         values = value
     arrays: list[Result] = []
-    for part, piece in zip(parts, values, strict=True):
+    for part, piece, words in zip(parts, values, wanted, strict=True):
         array = plain(piece)
         if isinstance(array, str):
-            return Read(sentence=text.not_an_array(part.name, array))
+            return Read(sentence=text.not_an_array(part.name, words, array))
         arrays.append(array)
     return Read(tuple(arrays))
 
@@ -68,6 +74,8 @@ def plain(value: object) -> Result | str:
         return _kind(value)
     if is_a(value, np.ma.MaskedArray):
         return text.MASKED
+    if is_a(value, np.ndarray) and np.ndarray.__dict__["size"].__get__(value) > LARGEST:
+        return text.TOO_LARGE.format(shape=np.ndarray.__dict__["shape"].__get__(value))
     try:
         if type(value).__module__.split(".")[0] == "torch":
             value = value.detach().cpu().numpy()  # type: ignore[attr-defined]
@@ -79,7 +87,8 @@ def plain(value: object) -> Result | str:
     if array.dtype.kind not in NUMERIC:
         if is_a(value, list, tuple):
             return text.LIST_OF_OTHERS
-        return text.OBJECTS if is_a(value, np.ndarray) else _kind(value)
+        is_array = is_a(value, np.ndarray)
+        return text.OBJECTS.format(dtype=array.dtype) if is_array else _kind(value)
     return array
 
 
@@ -95,9 +104,14 @@ def _special(value: object) -> str:
     if value is Ellipsis or value is NotImplemented:
         return text.RETURNS_ELLIPSIS
     if is_a(value, types.GeneratorType):
-        return text.GENERATOR
+        expression = value.gi_code.co_name == "<genexpr>"
+        return text.LAZY.format(kind="a generator") if expression else text.GENERATOR
+    if is_a(value, map, filter, zip):
+        return text.LAZY.format(kind=_kind(value))
     if is_a(value, types.CoroutineType):
         value.close()
+        return text.COROUTINE
+    if is_a(value, types.AsyncGeneratorType):
         return text.COROUTINE
     if callable(value):
         return text.RETURNS_CALLABLE
@@ -107,4 +121,5 @@ def _special(value: object) -> str:
 def _kind(value: object) -> str:
     if is_a(value, np.ndarray):
         return "one array"
-    return text.a(type(value).__name__)
+    name = type(value).__name__
+    return text.KINDS.get(name) or text.a(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import functools
 import inspect
 import types
 from collections.abc import Callable
@@ -61,6 +62,21 @@ def wrong_arguments(
     return ""
 
 
+def plain_function(answer: object) -> types.FunctionType | None:
+    """The `def` behind a partial, a method or an object with `__call__`."""
+    for _ in range(10):
+        kind = type(answer)
+        if kind is types.FunctionType:
+            return answer  # type: ignore[return-value]
+        if isinstance(answer, functools.partial) and kind is functools.partial:
+            answer = answer.func
+        elif kind is types.MethodType:
+            answer = answer.__func__  # type: ignore[attr-defined]
+        else:
+            answer = vars(kind).get("__call__")
+    return None
+
+
 def name_of(answer: object) -> str:
     """The name of a function, or "" for what has none or will not say it."""
     try:
@@ -82,10 +98,13 @@ def argument_names(solution: Callable[..., object]) -> list[str]:
     return list(inspect.signature(solution).parameters)
 
 
-def arguments(solution: Callable[..., object], args: tuple[object, ...]) -> str:
-    """The arguments of a case, one after another, as far as they are small."""
-    names = argument_names(solution)
-    return "\n".join(f"{n} =\n{shown(a)}" for n, a in zip(names, args, strict=False))
+def none_arguments(
+    solution: Callable[..., object], args: tuple[object, ...]
+) -> list[str]:
+    """The arguments that are None in a call, also where they are left out."""
+    bound = inspect.signature(solution).bind(*args)
+    bound.apply_defaults()
+    return [name for name, value in bound.arguments.items() if value is None]
 
 
 def shown(value: object) -> str:

@@ -1,33 +1,62 @@
 """Every sentence the exercises say, in one place, so that a translation can reach it.
 
-The texts of the mistakes stand in `attnlib.clinic.mistakes`, the measured sentences in
-`attnlib.clinic.evidence`, and hints and reasons with each exercise.
+What a learner's own errors mean stands in `meanings`, how check, hint and solution are
+called in `usage`, the texts of the mistakes in `attnlib.clinic.mistakes`, the measured
+sentences in `attnlib.clinic.evidence`, and hints and reasons with each exercise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+Shape = tuple[int, ...]
+
 # --- what a value is, in the middle of a sentence ---------------------------------
 RAGGED = "a list whose rows differ in length"
 COMPLEX = "an array of complex numbers"
 MASKED = "a masked array (np.ma); a plain array is wanted, e.g. from `.filled(0)`"
-OBJECTS = "an array, but not of numbers"
-LIST_OF_OTHERS = "a list, but not of numbers"
+TOO_LARGE = "an array of shape {shape}, far too large"
+OBJECTS = "an array of dtype {dtype}"
+LIST_OF_OTHERS = "a list of something else"
+
+KINDS = {"str": "text in quotes", "NoneType": "None", "ellipsis": "`...`"}
 
 # --- special returned values ------------------------------------------------------
 RETURNS_NONE = "it returns None. Is the `return` line missing?"
+RETURNS_NONE_OF_STUB = (
+    "it returns None. `{name}`, which it calls, is still the stub: write that first"
+)
+RETURNS_NONE_FOR = (
+    "it returns None where `{name}` is None. The description says what is wanted then"
+)
+RETURNS_NONE_ONCE = (
+    "it returns None here. Its `return` is not reached, or what stands there is None"
+)
 RETURNS_ELLIPSIS = "it returns `...`. Put your result there."
 GENERATOR = "it returns a generator. Write `return` where you wrote `yield`."
+LAZY = (
+    "it returns {kind}, in which nothing is computed yet. Make it an array: "
+    "np.array(list(...))"
+)
 COROUTINE = "it is an `async def`. A plain `def` is wanted."
 RETURNS_CALLABLE = "it returns a function. Did you forget to call it, with ()?"
-
-CHECK_USAGE = 'write check("name", name), such as check("softmax", softmax).'
 
 
 def a(noun: str) -> str:
     """The noun with its article."""
-    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+    u = noun.startswith(("Un", "un")) and not noun.startswith(("Uni", "uni"))
+    vowel = noun[:1].lower() in "aeio" or u or noun.startswith("nd")  # an ndarray
+    return f"{'an' if vowel else 'a'} {noun}"
+
+
+def capital(sentence: str) -> str:
+    """The sentence with a capital."""
+    return sentence[:1].upper() + sentence[1:]
+
+
+def called(name: str) -> str:
+    """A result in a sentence: words as they are, names of code in backticks."""
+    return name if name.startswith("the ") else f"`{name}`"
 
 
 def listed(words: Sequence[str]) -> str:
@@ -35,52 +64,6 @@ def listed(words: Sequence[str]) -> str:
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-# --- calling check, hint and solution ---------------------------------------------
-def unknown_exercise(name: str, close: Sequence[str], known: Sequence[str]) -> str:
-    if close:
-        return f'There is no exercise "{name}". Did you mean "{close[0]}"?'
-    return f'There is no exercise "{name}". There are: {", ".join(known)}.'
-
-
-def not_a_name(command: str, kind: str) -> str:
-    return (
-        f'{command} wants the name of an exercise in quotes first, such as "softmax"; '
-        f"here it got {kind}."
-    )
-
-
-def swapped(name: str) -> str:
-    return f'The two are swapped: write check("{name}", {name}).'
-
-
-def answer_missing(name: str) -> str:
-    return f'The answer is missing: write check("{name}", {name}).'
-
-
-def no_arguments() -> str:
-    return f"check wants a name and an answer: {CHECK_USAGE}"
-
-
-def check_failed(kind: str) -> str:
-    return f"check itself failed on this answer ({kind}). That is not your mistake."
-
-
-def hint(number: int, of: int, sentence: str) -> str:
-    return f"Hint {number} of {of}: {sentence}"
-
-
-def no_more_hints(name: str) -> str:
-    return f'There are no more hints. solution("{name}") shows one way to do it.'
-
-
-def hints_left(name: str, left: int) -> str:
-    hints = "1 hint is" if left == 1 else f"{left} hints are"
-    return (
-        f'{hints} left: hint("{name}"). '
-        f'To see the solution all the same: solution("{name}", now=True).'
-    )
 
 
 # --- check, in the order it looks ---------------------------------------------------
@@ -127,12 +110,13 @@ def timed_out(seconds: float, case: str) -> str:
 
 
 def raised(kind: str, message: str, where: str, meaning: str, case: str) -> str:
-    line = f"It raised {kind}{': ' if message else ''}{message}{where} (case: {case})."
-    return f"{line}\n{meaning}" if meaning else line
+    own = f"{kind}: {message}" if message else kind
+    lines = [f"It raised {a(kind)}{where}.", meaning, f"{own} (case: {case})."]
+    return "\n".join(line for line in lines if line)
 
 
 def at_line(number: int, function: str, source: str) -> str:
-    place = f", at line {number} of {function}"
+    place = f" at line {number} of {function}"
     return f"{place}: `{source}`" if source else place
 
 
@@ -144,7 +128,7 @@ KEYBOARD = "It asks for keyboard input. Work from the arguments alone."
 
 
 def returned(sentence: str, case: str) -> str:
-    return f"Called, {sentence} (case: {case})."
+    return capital(f"{sentence.rstrip('.')} (case: {case}).")
 
 
 def tuple_for_one(n: int, name: str) -> str:
@@ -164,30 +148,57 @@ def wrong_count(n: int, names: Sequence[str]) -> str:
     return f"it returns {n} results, and should return {len(names)}: {listed(names)}."
 
 
-def not_an_array(name: str, what: str) -> str:
-    return f"{name} should be an array of numbers, but it is {what}."
+def not_an_array(name: str, wanted: str, what: str) -> str:
+    return capital(f"{called(name)} should be {wanted}, but you returned {what}.")
 
 
 def wrong_shape(
-    name: str, yours: tuple[int, ...], right: tuple[int, ...], axes: str, case: str
+    name: str, yours: Shape, right: Shape, axes: Sequence[str], case: str
 ) -> str:
-    named = f" ({', '.join(axes.split())})" if axes else ""
-    return f"{name} has the shape {yours}; it should be {right}{named} (case: {case})."
+    named = f": ({', '.join(axes)})" if axes else ""
+    return (
+        f"The shape of {called(name)} is {yours}; it should be {right}{named} "
+        f"(case: {case})."
+    )
+
+
+def one_for_array(name: str, wanted: Shape, axes: Sequence[str], case: str) -> str:
+    named = f": ({', '.join(axes)})" if axes else ""
+    return (
+        f"You returned a single value for {called(name)}; wanted is an array of shape "
+        f"{wanted}{named} (case: {case})."
+    )
+
+
+def array_for_one(name: str, wanted: str, yours: Shape, hint: str, case: str) -> str:
+    return capital(
+        f"{called(name)} should be {wanted}, but it is an array of shape {yours} "
+        f"(case: {case}).{hint}"
+    )
+
+
+SUM_MISSING = " Is a sum missing?"
+ALONE = " Return the number alone, without brackets."
+ALL_MISSING = " .all() makes one True or False of many."
 
 
 def wrong_kind(name: str, dtype: str) -> str:
-    return (
-        f"{name} should hold True and False, but its dtype is {dtype}. "
+    return capital(
+        f"{called(name)} should hold True and False, but its dtype is {dtype}. "
         "A comparison such as `a <= b` gives truth values."
     )
 
 
-def truth_for_numbers(name: str) -> str:
-    return f"{name} should hold numbers, but it holds True and False."
+def truth_for_numbers(name: str, wanted: str, one: bool) -> str:
+    found = "True or False" if one else "an array of True and False"
+    return capital(f"{called(name)} should be {wanted}, but it is {found}.")
 
 
 def not_finite(name: str, what: str, place: str, case: str) -> str:
-    return f"{name} holds {what} at {place}, where a number should be (case: {case})."
+    return (
+        f"There is {what} in {called(name)} at {place}, where a number should be "
+        f"(case: {case})."
+    )
 
 
 def mutates(names: Sequence[str], case: str) -> str:
@@ -202,34 +213,57 @@ def printed(characters: int) -> str:
     return f"(Your function printed {characters} characters; check kept them hidden.)"
 
 
-def named(name: str, code: str) -> str:
-    return f"{name} ({code})" if code else name
+def gave_away(number: str) -> str:
+    return f"What gave it away: {number}"
 
 
-def mistake(title: str, number: str, sentence: str, mend: str, report: str) -> str:
-    lines = [title, f"What gave it away: {number}" if number else "", sentence, mend]
-    if report:
-        lines.append(f"You are not the first: {report}.")
-    return "\n".join(line for line in lines if line)
+def one_of_two(position: int, name: str) -> str:
+    return f"{('First', 'Second')[position]}: {name}."
 
 
-def two_mistakes(titles: Sequence[str]) -> str:
-    return f"Two mistakes at once: {listed(titles)}."
+TWO_MISTAKES = "Two mistakes at once."
 
 
-def other_reading(titles: Sequence[str]) -> str:
-    return f"It could also be: {listed(titles)}. Both look the same from outside."
+def not_the_first(codes: Sequence[str], reports: Sequence[str]) -> str:
+    """Where else a mistake was seen, and its number in the course's list."""
+    lines = []
+    if reports:
+        lines.append(f"You are not the first: {listed(reports)}.")
+    if codes:
+        lines.append(f"({listed(codes)} in the course's list of mistakes.)")
+    return " ".join(lines)
+
+
+def raises_too(kind: str, case: str) -> str:
+    return f"This also makes it raise {a(kind)} in another case ({case})."
+
+
+def other_reading(names: Sequence[str]) -> str:
+    return f"It could also be: {listed(names)}. Both look the same from outside."
 
 
 def law(name: str, sentence: str) -> str:
-    return f"I know no such mistake, but a law is broken: {name}.\n{sentence}"
+    return f"I know no such mistake, but this should always hold: {name}.\n{sentence}"
 
 
 def differs(case: str, given: str, yours: str, right: str) -> str:
     return (
         f"I know no such mistake. The first difference is in: {case}.\n"
-        f"given\n{given}\nyours\n{yours}\nexpected\n{right}"
+        f"{given}\n{yours}\n{right}"
     )
+
+
+def block(label: str, value: str) -> str:
+    """`label = value`, or the value on lines of its own."""
+    return f"{label} =\n{value}" if "\n" in value else f"{label} = {value}"
+
+
+def row_of(label: str, row: Sequence[int]) -> str:
+    return f"{label}[{', '.join(map(str, row))}]" if row else label
+
+
+def only_shape(shape: Shape) -> str:
+    return f"(an array of shape {shape})"
 
 
 # --- answers that are values --------------------------------------------------------

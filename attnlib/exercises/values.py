@@ -71,10 +71,8 @@ def kind(value: object) -> str:
         return "True or False"
     if type(value) is dict:
         return "a dict with the keys " + text.listed(sorted(_keys(value)))
-    if is_a(value, tuple, list) and len(value) == 1:
-        return "a tuple of 1"
     if is_a(value, tuple, list):
-        return f"a tuple of {len(value)}"
+        return f"a {'list' if is_a(value, list) else 'tuple'} of {len(value)}"
     array = plain(value)
     if isinstance(array, str):
         return array

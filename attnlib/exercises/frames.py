@@ -1,0 +1,188 @@
+"""Where in a learner's code an error arose, and what stood there.
+
+Nothing of the learner's is called or compared: names are looked up, and only None,
+whole numbers and plain arrays are recognised.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+import inspect
+import itertools
+import linecache
+import re
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeGuard
+
+import numpy as np
+
+from attnlib.exercises import stubs
+
+STEPS = 10_000  # frames of a traceback that are looked at
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """The last line of the learner's own code on the way to the error."""
+
+    line: int  # counted from the `def`
+    function: str
+    source: str  # the line, stripped
+    node: ast.expr | None  # the expression that failed, if it can be told
+    values: Mapping[str, object]  # the names that can be seen there
+    arguments: tuple[str, ...]
+
+    @property
+    def names(self) -> set[str]:
+        """The names in the expression that failed; in the line, if it is not known."""
+        if self.node is None:
+            return set(re.findall(r"[^\W\d]\w*", self.source))
+        return {n.id for n in ast.walk(self.node) if isinstance(n, ast.Name)}
+
+    @property
+    def none_arguments(self) -> list[str]:
+        """Arguments in the failed expression that are None in this call."""
+        return [a for a in self.arguments if a in self.names and self._is_none(a)]
+
+    @property
+    def none_names(self) -> list[str]:
+        """Other names in the failed expression that are None."""
+        names = sorted(self.names - set(self.arguments))
+        return [name for name in names if self._is_none(name)]
+
+    def _is_none(self, name: str) -> bool:
+        return name in self.values and self.values[name] is None
+
+    def operands(self) -> tuple[ast.expr, ast.expr] | None:
+        """The two sides of the operator, or the first two of a call, that failed."""
+        node = self.node
+        if isinstance(node, ast.BinOp):
+            return node.left, node.right
+        if isinstance(node, ast.Call) and len(node.args) == 1:
+            method = node.func
+            return (method.value, node.args[0]) if is_attribute(method) else None
+        if isinstance(node, ast.Call) and len(node.args) > 1:
+            return node.args[0], node.args[1]
+        return None
+
+    def shape(self, node: ast.expr) -> Shape | None:
+        """The shape of a name, of `name.T` or of `name[i]`, without running it."""
+        if isinstance(node, ast.Name):
+            value = self.values.get(node.id)
+            return value.shape if type(value) is np.ndarray else None
+        if is_attribute(node) and node.attr == "T":
+            inner = self.shape(node.value)
+            return None if inner is None else inner[::-1]
+        if isinstance(node, ast.Subscript) and self._is_number(node.slice):
+            inner = self.shape(node.value)
+            return None if inner is None else inner[1:]
+        return None
+
+    def _is_number(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Name):
+            return type(self.values.get(node.id)) is int
+        return isinstance(node, ast.Constant) and type(node.value) is int
+
+
+def is_attribute(node: ast.expr) -> TypeGuard[ast.Attribute]:
+    """Whether a node is `something.name`."""
+    return isinstance(node, ast.Attribute)
+
+
+def find(error: BaseException, function: Callable[..., object]) -> Place | None:
+    """The last line of the learner's own code on the way to the error."""
+    plain = stubs.plain_function(function)
+    code = plain.__code__ if plain else None
+    home = code.co_filename if code else None
+    last: types.TracebackType | None = None
+    trace = error.__traceback__
+    for _ in range(STEPS):
+        if trace is None:
+            break
+        here = trace.tb_frame.f_code
+        if here is code or (home and here.co_filename == home):
+            last = trace
+        trace = trace.tb_next
+    if last is None:
+        return None
+    frame, line = last.tb_frame, last.tb_lineno
+    here = frame.f_code
+    return Place(
+        line - here.co_firstlineno + 1,
+        here.co_name,
+        linecache.getline(here.co_filename, line).strip(),
+        _expression(here, last.tb_lasti),
+        {**frame.f_globals, **frame.f_locals},
+        here.co_varnames[: here.co_argcount + here.co_kwonlyargcount],
+    )
+
+
+def _expression(code: types.CodeType, instruction: int) -> ast.expr | None:
+    """The expression that was being worked out, from the positions in the code."""
+    positions = list(code.co_positions())
+    at = positions[instruction // 2] if instruction // 2 < len(positions) else None
+    if at is None or None in at:
+        return None
+    first, last, start, end = (int(n or 0) for n in at)
+    lines = [
+        linecache.getline(code.co_filename, n).encode() for n in range(first, last + 1)
+    ]
+    if not lines:
+        return None
+    lines[-1] = lines[-1][:end]
+    lines[0] = lines[0][start:]
+    try:
+        text = b"".join(lines).decode()
+        return ast.parse(f"({text})", mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+
+
+def stub_called(function: Callable[..., object]) -> str:
+    """The name of a function that this one uses and that is still a stub, or ""."""
+    plain = stubs.plain_function(function)
+    if plain is None:
+        return ""
+    code = plain.__code__
+    inside = zip(code.co_freevars, plain.__closure__ or (), strict=True)
+    known = {**plain.__globals__, **{name: _held(cell) for name, cell in inside}}
+    for name in (*code.co_names, *code.co_freevars):
+        value = known.get(name)
+        if type(value) is types.FunctionType and stubs.is_stub(value):
+            return name
+    return ""
+
+
+def _held(cell: types.CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not filled yet
+        return None
+
+
+def returns_something(function: Callable[..., object]) -> bool:
+    """Whether a function has a `return` of anything but None."""
+    plain = stubs.plain_function(function)
+    if plain is None:
+        return True
+    steps = list(dis.get_instructions(plain))
+    for before, step in itertools.pairwise(steps):
+        if step.opname == "RETURN_CONST" and step.argval is not None:
+            return True
+        constant = before.opname == "LOAD_CONST" and before.argval is None
+        if step.opname == "RETURN_VALUE" and not constant:
+            return True
+    return False
+
+
+def none_by_default(function: Callable[..., object]) -> list[str]:
+    """The arguments that are None if left out."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [p.name for p in parameters if p.default is None]

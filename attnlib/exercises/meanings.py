@@ -1,0 +1,99 @@
+"""Every sentence on what an error of a learner's means, and what to do."""
+
+from __future__ import annotations
+
+Shape = tuple[int, ...]
+
+PRINT_SHAPES = "Print both shapes before this line."
+MATMUL = "`A @ B` needs as many columns in A as B has rows."
+MATMUL_OF_A_NUMBER = "`@` multiplies tables. One side is a single number: use `*`."
+BROADCAST = (
+    "Two arrays of different shapes meet here. Compared from the last axis, their "
+    "sizes must be equal, or one of them 1."
+)
+KEEPDIMS = "After a sum or a max, keepdims=True keeps the axis."
+RESHAPE = (
+    "reshape keeps the number of elements: the new sizes must multiply to the old "
+    "number."
+)
+CONCATENATE = "Arrays are joined along one axis; all their other sizes must be equal."
+TRUTH = (
+    "`if` wants one True or False, and this is a whole array. "
+    "Use np.where, .any() or .all()."
+)
+AXES = "The list of axes does not fit."
+UNPACK = (
+    "The number of names on the left is not the number of values on the right. "
+    "Batches bring extra axes: use x.shape[-1], not a fixed number of sizes."
+)
+AXIS = (
+    "The array has fewer axes than that. Count from the end: the last axis is -1, "
+    "however many there are."
+)
+AXIS_IS_FIXED = (
+    "The axis is a fixed number here, and this array has fewer axes. Use the argument "
+    "`axis`."
+)
+SOMETHING_IS_NONE = (
+    "One of the values is None. Does a function you call have no `return` yet?"
+)
+SOMETHING_IS_ELLIPSIS = "One of the values is still `...`."
+NOT_CALLABLE = "Something that is no function is called with ()."
+ONE_NUMBER = "math.exp and float() take one number. For arrays: np.exp."
+WHOLE_NUMBER = "Sizes and places are whole numbers. `/` gives a float, `//` does not."
+DTYPE = (
+    "The result does not fit into the array it is written into. Make a new one: "
+    "`a = a / b`, not `a /= b`."
+)
+NO_SUCH_VALUES = "This operation works on numbers only. What is in the array?"
+PYTORCH = (
+    "That is PyTorch. These lessons use NumPy: np.where, x[..., None], reshape, np.exp."
+)
+ATTRIBUTE = "The object has nothing of that name. Is it misspelt?"
+UNBOUND = "This name is used before it gets a value inside the function."
+NAME = "Nothing has this name. Is it misspelt, or is a cell not run?"
+INDEX = "The index is outside the array. Does the code fix a size?"
+KEY = "There is no such key."
+MODULE = "The lesson needs nothing but NumPy."
+ZERO = "Something is divided by zero."
+RECURSION = "The function calls itself without end."
+MEMORY = "The array would be far too large."
+ASSERTION = "Your own assert failed."
+
+
+def argument_is_none(name: str) -> str:
+    return (
+        f"`{name}` is None in this case. Ask `if {name} is None` before you use it; "
+        "the description says what is wanted then."
+    )
+
+
+def stub_returned(name: str) -> str:
+    return f"Your `{name}` returned None: it is still the stub. Write that first."
+
+
+def name_is_none(name: str) -> str:
+    return f"`{name}` is None here. Does the function that made it have no `return`?"
+
+
+def was_it_given(name: str) -> str:
+    return f"To ask whether `{name}` was given, write `{name} is not None`."
+
+
+def matmul_shapes(a: str, left: Shape, b: str, right: Shape) -> str:
+    return f"{MATMUL} Here they are `{a}`, {left}, and `{b}`, {right}."
+
+
+def matmul_sizes(columns: str, rows: str) -> str:
+    return f"{MATMUL} Here A has {columns} columns, and B {rows} rows."
+
+
+def turns_all(name: str) -> str:
+    return (
+        f"`.T` turns all axes over. With a batch in front exchange the last two only: "
+        f"np.swapaxes({name}, -1, -2)."
+    )
+
+
+def turned_would_fit(name: str) -> str:
+    return f"Should `{name}` be turned over, with np.swapaxes({name}, -1, -2)?"

@@ -20,9 +20,18 @@ def table(rng: np.random.Generator, *shape: int, spread: float = 1.0) -> Float:
     return np.asarray(np.round(rng.normal(size=shape) * spread * 8) / 8 + 0.0)
 
 
+def fine(rng: np.random.Generator, *shape: int) -> Float:
+    """Eighths, and a little more than float16 can hold beside them."""
+    return np.asarray(table(rng, *shape) + rng.integers(-5, 6, size=shape) / 4096)
+
+
 def scores_cases(rng: np.random.Generator) -> tuple[Case, ...]:
     """For `softmax(x, axis=-1)`."""
     huge = table(rng, 2, 3) + np.array([[900.0], [-900.0]])
+    # Overflow if the mean is subtracted; only if the smallest is. In any float type.
+    far = table(rng, 2, 14)
+    far[0] += np.where(np.arange(14) == 0, 1000.0, -1000.0)
+    far[1, 5] = -800.0
     empty = table(rng, 3, 4)
     empty[0, 2] = empty[1] = -np.inf
     return (
@@ -33,6 +42,7 @@ def scores_cases(rng: np.random.Generator) -> tuple[Case, ...]:
         Case("the same along axis=0", (table(rng, 4, 3), 0)),
         Case("the same along axis=1 of three", (table(rng, 2, 4, 3), 1)),
         Case("scores around 900 and around -900", (huge,)),
+        Case("scores far apart in one row", (far,)),
         Case("a row in which all scores are -inf", (empty,)),
     )
 
@@ -57,7 +67,10 @@ def attention_cases(rng: np.random.Generator) -> tuple[Case, ...]:
         named("a small one", 3, 4, 2, 5),
         named("as many queries as keys", 4, 4, 3, 5),
         named("all sizes equal", 3, 3, 3, 3),
-        named("more keys than queries", 3, 6, 5, 2),
+        Case(
+            "more keys than queries (n_q=3, n_k=6, d_k=5, d_v=2)",
+            (fine(rng, 3, 5), fine(rng, 6, 5), fine(rng, 6, 2)),
+        ),
         named("a batch of 2 and 3 heads", 4, 5, 6, 3, 2, 3),
         huge,
     )

@@ -25,7 +25,8 @@ def weighted_mean_cases(rng):
     """Weights that differ, so that no two of them can be exchanged unseen."""
 
     def case(weights, scale):
-        values = np.round(rng.normal(size=len(weights)) * scale + scale, 1)
+        values = np.round(np.abs(rng.normal(size=len(weights))) * scale + scale, 1)
+        values[-1] = -1.5  # a mean may mix values of both signs
         name = f"{len(weights)} values"
         return Case(name, (np.array(weights), values))
 

@@ -4,7 +4,8 @@
 import numpy as np
 
 from attnlib.clinic import probes
-from attnlib.clinic.families.attention import SCALED_DOT_PRODUCT, SOFTMAX
+from attnlib.clinic.families.attention import SCALED_DOT_PRODUCT
+from attnlib.clinic.families.softmax import SOFTMAX
 from attnlib.clinic.families.steps import DISTANCE_TO_POSSIBLE
 from attnlib.exercises import laws
 from attnlib.exercises.exercise import Case, Exercise, Part

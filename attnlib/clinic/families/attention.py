@@ -1,4 +1,4 @@
-"""Softmax and scaled dot-product attention, with every mistake built in.
+"""Scaled dot-product attention, with every mistake built in.
 
 Written apart from `attnlib.attention` on purpose: two implementations that agree
 are a test of both.
@@ -12,67 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from attnlib.clinic.case import RIGHT, Case, Family, Faults, Result, View
+from attnlib.clinic.families.softmax import softmax
 
 Float = npt.NDArray[np.floating]
 
 # A row that may look at nothing, and the size of `weak` fills.
 WEAK_FILLS = {"mask_fill_10": -10.0, "mask_fill_10000": -1e4}
-
-
-def softmax(x: npt.ArrayLike, axis: int = -1, *, faults: Faults = RIGHT) -> Float:
-    """Softmax along an axis; a slice of -inf throughout gives zeros."""
-    x = np.asarray(x)
-    if x.dtype.kind != "f":
-        x = x.astype(float)
-    over: int | tuple[int, ...] = axis
-    if "axis_zero" in faults:
-        over = 0
-    elif "axis_one" in faults:
-        over = 1
-    elif "axis_second_last" in faults:
-        over = -2
-    elif "axis_ignored" in faults:
-        over = -1
-    elif "axis_all" in faults:
-        over = tuple(range(x.ndim))
-    weights = _softmax(x, over, faults)
-    return _softmax(weights, over, faults) if "softmax_twice" in faults else weights
-
-
-def _softmax(x: Float, over: int | tuple[int, ...], faults: Faults) -> Float:
-    if "sign_flipped" in faults:
-        x = -x
-    if "sigmoid" in faults:
-        return np.asarray(1 / (1 + np.exp(-x)))
-    empty = np.isneginf(x).all(axis=over, keepdims=True)
-    if "not_stable" in faults:
-        shift: Float = np.zeros_like(x)
-    elif "shift_global" in faults:
-        shift = np.broadcast_to(x.max(), x.shape)
-    else:
-        shift = x.max(axis=over, keepdims="keepdims_max" not in faults)
-    guarded = not ({"empty_row_nan", "empty_row_uniform"} & faults)
-    if guarded:
-        shift = np.where(np.isneginf(shift), 0, shift)
-    e = np.exp2(x - shift) if "base_two" in faults else np.exp(x - shift)
-    if "exp_missing" in faults:
-        e = x
-    total = e.sum(axis=over, keepdims="keepdims_sum" not in faults)
-    if "divides_by_mean" in faults:
-        total = e.mean(axis=over, keepdims=True)
-    elif "divides_by_norm" in faults:
-        total = np.sqrt((e * e).sum(axis=over, keepdims=True))
-    elif "not_normalised" in faults:
-        total = np.ones_like(total)
-    if guarded:
-        total = np.where(total == 0, 1, total)
-    weights = e / total
-    if "empty_row_uniform" in faults:
-        n = math.prod(x.shape[a] for a in np.atleast_1d(over))
-        weights = np.where(empty, x.dtype.type(1 / n), weights)
-    if "log_softmax" in faults:
-        weights = np.log(weights)
-    return np.asarray(weights)
 
 
 def scaled_dot_product(
@@ -86,6 +31,9 @@ def scaled_dot_product(
     """Attention from queries, keys and values; returns (weights, out)."""
     q, k, v = (np.asarray(a) for a in (q, k, v))
     scores = scale(_scores(q, k, v, faults), q, k, v, faults)
+    if "causal_unasked" in faults:
+        past = np.tri(*scores.shape[-2:], dtype=np.bool_)
+        scores = np.where(past, scores, -np.inf)
     weights = masked_softmax(scores, mask, q.shape[-1], faults)
     if "scale_after" in faults:
         weights = weights / math.sqrt(q.shape[-1])
@@ -96,10 +44,16 @@ def scaled_dot_product(
         return out, weights
     if "returned_scores" in faults:
         return scores, out
+    if "returned_masked_scores" in faults and mask is not None:
+        return np.where(mask, scores, -np.inf), out
     return weights, out
 
 
 def _scores(q: Float, k: Float, v: Float, faults: Faults) -> Float:
+    if "cosine" in faults:
+        q, k = (a / np.linalg.norm(a, axis=-1, keepdims=True) for a in (q, k))
+    if "key_reshaped" in faults:
+        return np.asarray(q @ k.reshape(*k.shape[:-2], k.shape[-1], k.shape[-2]))
     if "roles_swapped" in faults:
         return np.asarray(k @ np.swapaxes(q, -1, -2))
     if "score_q_q" in faults:
@@ -120,6 +74,10 @@ def scale(raw: Float, q: Float, k: Float, v: Float, faults: Faults) -> Float:
         divisor = 1 / math.sqrt(d_k)
     elif "scale_d_k" in faults:
         divisor = float(d_k)
+    elif "scale_of_the_example" in faults:
+        divisor = math.sqrt(2)  # the d_k of lesson 01
+    elif "scale_of_the_example_d_model" in faults:
+        divisor = math.sqrt(4)
     else:
         others = {
             "scale_d_v": v.shape[-1],
@@ -137,10 +95,14 @@ def masked_softmax(
     scores: Float, mask: npt.NDArray[np.bool_] | None, d_k: int, faults: Faults
 ) -> Float:
     """Mask the scaled scores and turn them into weights."""
+    if "empty_row_filled" in faults:  # all scores of the row equal, as with -1e9
+        faults = faults | {"empty_row_uniform"}
     if "softmax_missing" in faults or "softmax_on_out" in faults:
         return scores
     if mask is not None and "mask_ignored" not in faults:
         allowed = np.asarray(mask)
+        if "mask_replaced_by_causal" in faults:
+            allowed = np.tri(*scores.shape[-2:], dtype=np.bool_)
         if "mask_transposed" in faults:
             allowed = np.swapaxes(allowed, -1, -2)
         if "mask_inverted" in faults:
@@ -184,21 +146,12 @@ def mix(
         v = k
     elif "values_are_queries" in faults:
         v = q
+    if "scores_mixed" in faults:
+        weights = scores
     out = np.asarray(weights @ v)
+    if "out_scaled" in faults:
+        out = out / math.sqrt(k.shape[-1])
     return softmax(out) if "softmax_on_out" in faults else out
-
-
-def see_softmax(case: Case, arrays: tuple[Result, ...]) -> View:
-    """The answer is the weights, if the last axis is the one summed over."""
-    axis = case.args[1] if len(case.args) > 1 else -1
-    scores = np.asarray(case.args[0])
-    if axis not in (-1, scores.ndim - 1) or not arrays:
-        return View()
-    return View(
-        weights=arrays[0] if arrays[0].shape == scores.shape else None,
-        raw_scores=scores,
-        allowed=~np.isneginf(scores),
-    )
 
 
 def see_attention(case: Case, arrays: tuple[Result, ...]) -> View:
@@ -220,33 +173,6 @@ def see_attention(case: Case, arrays: tuple[Result, ...]) -> View:
     return View(weights, raw, q, k, allowed, sizes)
 
 
-_EXP = ("sign_flipped", "base_two", "exp_missing", "sigmoid", "log_softmax")
-_SUM = (
-    "not_normalised",
-    "keepdims_sum",
-    "divides_by_mean",
-    "divides_by_norm",
-)
-SOFTMAX = Family(
-    "softmax",
-    softmax,
-    {
-        "axis": (
-            "axis_ignored",
-            "axis_zero",
-            "axis_one",
-            "axis_second_last",
-            "axis_all",
-        ),
-        "shift": ("not_stable", "shift_global", "keepdims_max"),
-        "sum": _SUM,
-        "exp": _EXP,
-        "empty": ("empty_row_nan", "empty_row_uniform"),
-        "twice": ("softmax_twice",),
-    },
-    see_softmax,
-)
-
 _SCALE = (
     "scale_missing",
     "scale_d_k",
@@ -265,17 +191,27 @@ _ATTENTION = {
     "mix": ("values_are_keys", "values_are_queries", "weights_transposed"),
     "returned": ("returned_swapped", "returned_scores"),
 }
-# Sizes and axes counted from the front: only a batch shows what is wrong with them.
-_FROM_THE_FRONT = {
-    "scale": ("scale_first_of_k", "scale_first_of_q", "scale_second_of_q"),
+# Slips of the first who write it. Sizes and axes counted from the front need a batch
+# to be seen.
+_AT_FIRST = {
+    "scale": (
+        "scale_first_of_k",
+        "scale_first_of_q",
+        "scale_second_of_q",
+        "scale_of_the_example",
+        "scale_of_the_example_d_model",
+    ),
+    "scores": ("cosine", "key_reshaped"),
     "axis": ("axis_zero", "axis_one"),
+    "softmax": ("divides_by_mean",),
+    "mix": ("scores_mixed", "out_scaled"),
 }
 SCALED_DOT_PRODUCT = Family(
     "scaled_dot_product",
     scaled_dot_product,
     {
-        slot: (*keys, *_FROM_THE_FRONT.get(slot, ()))
-        for slot, keys in _ATTENTION.items()
+        **{slot: keys + _AT_FIRST.get(slot, ()) for slot, keys in _ATTENTION.items()},
+        "unasked": ("causal_unasked",),
     },
     see_attention,
 )
@@ -284,6 +220,7 @@ MASKED_ATTENTION = Family(
     scaled_dot_product,
     {
         **_ATTENTION,
+        "returned": (*_ATTENTION["returned"], "returned_masked_scores"),
         "mask": (
             "mask_ignored",
             "mask_inverted",
@@ -296,9 +233,10 @@ MASKED_ATTENTION = Family(
             "mask_nan_throughout",
             *WEAK_FILLS,
             "mask_before_scale",
+            "mask_replaced_by_causal",
         ),
         "mask axes": ("mask_transposed",),
-        "empty": ("empty_row_nan", "empty_row_uniform", "empty_row_unmasked"),
+        "empty": ("empty_row_nan", "empty_row_filled", "empty_row_unmasked"),
         "nan": ("nan_hidden",),
     },
     see_attention,

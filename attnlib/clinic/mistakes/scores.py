@@ -175,4 +175,57 @@ MISTAKES = (
         "softmax.",
         "Return what the softmax gave.",
     ),
+    Mistake(
+        "scale_of_the_example",
+        "M02",
+        "Divided by √2 always",
+        "2 was the d_k of the example. Here d_k differs from case to case.",
+        "Read d_k off q or k: the last size.",
+    ),
+    Mistake(
+        "scale_of_the_example_d_model",
+        "M02",
+        "Divided by 2 always",
+        "The example had d_model = 4, and 2 is its root. But the dot product adds d_k "
+        "numbers, and here d_k differs from case to case.",
+        "Read d_k off q or k: the last size.",
+    ),
+    Mistake(
+        "cosine",
+        "",
+        "Queries and keys are divided by their lengths",
+        "That is the cosine of their angle. In the dot product a long key counts more,"
+        " and the model uses that.",
+        "Multiply q and k as they are.",
+    ),
+    Mistake(
+        "key_reshaped",
+        "",
+        "k is reshaped, where it should be transposed",
+        "reshape keeps the numbers in the order in which they lie in memory: the new "
+        "columns are no keys.",
+        "Exchange the last two axes.",
+    ),
+    Mistake(
+        "causal_unasked",
+        "",
+        "A causal mask is built in",
+        "Each query sees no later key. Nobody asked for that here; lesson 03 does.",
+        "Every query may look at every key.",
+    ),
+    Mistake(
+        "scores_mixed",
+        "",
+        "The scores mix the values, not the weights",
+        "The weights are right, and out does not use them.",
+        "What sums to one in each row?",
+    ),
+    Mistake(
+        "out_scaled",
+        "",
+        "The output is divided by √d_k as well",
+        "The root keeps the scores small. The output is a mean of the values, and as "
+        "large as they are.",
+        "Divide once, before the softmax.",
+    ),
 )

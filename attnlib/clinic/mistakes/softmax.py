@@ -161,4 +161,91 @@ MISTAKES = (
         "flattens them.",
         "One softmax is enough.",
     ),
+    Mistake(
+        "axis_default_zero",
+        "M04",
+        "Without `axis` the softmax runs over axis 0",
+        "The stub says axis=-1: the last axis is what a caller gets who names none.",
+        "What does your first line say about `axis`?",
+    ),
+    Mistake(
+        "axis_in_max_only",
+        "M04",
+        "The sum does not use `axis`",
+        "The max is taken along the axis that was asked for, the sum along the last "
+        "one. Which number is subtracted does not matter, so only the sum shows.",
+        "Where else does `axis` have to arrive?",
+    ),
+    Mistake(
+        "axis_in_sum_only",
+        "M04",
+        "The max does not use `axis`",
+        "Along the axis of the sum each score then has another number subtracted, and "
+        "that changes the weights.",
+        "Where else does `axis` have to arrive?",
+    ),
+    Mistake(
+        "shift_mean",
+        "M06",
+        "The mean is subtracted, not the largest score",
+        "A score far above the mean can still overflow, and one score of -inf makes "
+        "the mean -inf.",
+        "Which score must become 0, so that no exponential is larger than 1?",
+    ),
+    Mistake(
+        "shift_smallest",
+        "M06",
+        "The smallest score is subtracted, not the largest",
+        "Then no score is negative, and a large one still overflows; one score of -inf"
+        " makes the smallest -inf.",
+        "Which score must become 0, so that no exponential is larger than 1?",
+    ),
+    Mistake(
+        "shift_absolute",
+        "M06",
+        "The largest size is subtracted, not the largest score",
+        "In a row of scores around -900 the largest size is 900. Subtracted, it leaves"
+        " -1800, and exp makes 0 of all of them.",
+        "Leave the sign of the scores as it is.",
+    ),
+    Mistake(
+        "scores_clipped",
+        "M06",
+        "The scores are clipped before exp",
+        "Scores beyond the clip become equal, and so do their weights. The weights "
+        "depend on differences only: a shift keeps them, a clip does not.",
+        "Which number can you subtract from a whole row?",
+    ),
+    Mistake(
+        "largest_only",
+        "",
+        "The largest score gets everything",
+        "That is the hard version, a yes or no. Softmax lets every key have a share, "
+        "and a gradient.",
+        "First make every score positive, then divide by the sum.",
+    ),
+    Mistake(
+        "divides_by_largest",
+        "",
+        "Divided by the largest score, where it should be subtracted",
+        "Division changes the differences between scores, and with them the weights. "
+        "If the largest is negative, the order turns.",
+        "The shift is a subtraction.",
+    ),
+    Mistake(
+        "nan_replaced",
+        "M06",
+        "NaN is replaced at the end, instead of being avoided",
+        "A row of -inf comes out right, but a row that overflowed gets zeros too: the "
+        "replacement hides a mistake.",
+        "Mend what makes the NaN.",
+    ),
+    Mistake(
+        "infinity_empties_row",
+        "M14",
+        "One -inf empties the whole row",
+        "A score of -inf hides one key. The others of its row keep their weights; only"
+        " a row of -inf throughout becomes zeros.",
+        "Do you ask for any, or for all?",
+    ),
 )

@@ -341,7 +341,7 @@ def test_a_wrong_repair_is_named(answer, key, seed):
         (lambda s, m, d: softmax(np.where(m, -np.inf, s)), "mask_inverted"),
         (lambda s, m, d: softmax(s), "mask_ignored"),
         (lambda s, m, d: plain(np.where(m, s, -np.inf)), "empty_row_nan"),
-        (lambda s, m, d: softmax(np.where(m, s, -1e9)), "empty_row_uniform"),
+        (lambda s, m, d: softmax(np.where(m, s, -1e9)), "empty_row_filled"),
         (lambda s, m, d: softmax(s - 1e9 * ~m), "empty_row_unmasked"),
         (
             lambda s, m, d: softmax(np.where(m, s * d**0.5, -np.inf)),

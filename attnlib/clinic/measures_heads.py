@@ -47,6 +47,20 @@ def all_heads(sight: Sight) -> str | None:
     )
 
 
+def one_key(sight: Sight) -> str | None:
+    """One query and one key: all heads together hand out 1 there."""
+    weights = sight.weights
+    if weights is None or weights.ndim < 3 or not np.isfinite(weights).all():
+        return None
+    if not np.allclose(weights.sum(axis=-3), 1, atol=1e-3):
+        return None
+    row = float(weights[..., 0, 0, :].sum(axis=-1).ravel()[0])
+    return (
+        "what the heads give to one key sums to 1 over the heads; the weights of query "
+        f"0 in head 0 sum to {number(row)}."
+    )
+
+
 def moved_inside(sight: Sight) -> str | None:
     """The same inside multi-head attention: whose weights an x-ray shows where.
 
@@ -164,17 +178,33 @@ MEASURES: dict[str, Callable[[Sight], str | None]] = {
             "merge_mean",
             "heads_never_moved",
             "weights_W_reshaped",
+            "heads_all_first",
+            "split_overlapping",
+            "split_turned_first",
+            "weights_averaged",
         ),
         first(moved_inside, misplaced),
     ),
     **dict.fromkeys(("split_no_batch", "split_first_axes"), batched(axes=2)),
     **dict.fromkeys(
-        ("merge_no_batch", "merge_first_axes", "merge_first_axes_counted"),
+        (
+            "merge_no_batch",
+            "merge_first_axes",
+            "merge_first_axes_counted",
+            "merge_items",
+            "merge_items_stacked",
+            "merge_batch_flattened",
+        ),
         batched(axes=3),
     ),
     "softmax_over_heads": all_heads,
+    "axis_heads": one_key,
     "W_o_missing": width,
     "out_mean": averaged,
     "residual_added": added,
     "scale_all_heads": scaled_by("n_heads", "1/√n_heads"),
+    **dict.fromkeys(
+        ("scale_d_model_part", "scale_d_model_share"),
+        scaled_by("(d_model/n_heads)", "√d_k/√(d_model/n_heads)"),
+    ),
 }

@@ -289,6 +289,7 @@ MEASURES: dict[str, Callable[[Sight], str | None]] = {
     "sigmoid": row_sums,
     "empty_row_nan": empty_row,
     "empty_row_uniform": empty_row,
+    "empty_row_filled": empty_row,
     "softmax_twice": smallest,
     "softmax_missing": row_sums,
     "returned_swapped": returned_other,

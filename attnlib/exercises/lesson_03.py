@@ -99,6 +99,7 @@ def padded_cases(rng):
         case(3, 5, 4, 2),
         case(1, 6, 6, 3, 1, 4),
         case(6, 6, *some.tolist()),
+        case(2, 4, 3, 0),  # a sentence of no words: nobody may look at anything
     )
 
 

@@ -9,7 +9,8 @@ from attnlib import heads
 from attnlib.attention import scaled_dot_product
 from attnlib.clinic import probes
 from attnlib.clinic.case import Case
-from attnlib.clinic.families.heads import MERGE_HEADS, MULTI_HEAD, SPLIT_HEADS
+from attnlib.clinic.families.heads import MULTI_HEAD
+from attnlib.clinic.families.splits import MERGE_HEADS, SPLIT_HEADS
 from attnlib.clinic.families.strays import STRAYS
 from attnlib.exercises.exercise import Exercise, Part
 from attnlib.exercises.laws import batch_independent, finite, invariant
@@ -183,7 +184,8 @@ EXERCISES = (
             finite((_x * 1000, *_W, 3), "tokens a thousand times larger"),
         ),
         "W_q holds all heads side by side: head h has its columns h * d_k to "
-        "(h + 1) * d_k. Each W meets the whole of x, and d_v may differ from d_k.",
+        "(h + 1) * d_k. Each of W_q, W_k and W_v meets the whole of x, and d_v may "
+        "differ from d_k. W_o meets all heads, joined: n_heads * d_v numbers a token.",
     ),
     Exercise(
         "strays",

@@ -1,4 +1,4 @@
-"""Splitting, merging and many heads, with every mistake built in."""
+"""Attention in many heads, with every mistake built in."""
 
 from __future__ import annotations
 
@@ -10,67 +10,9 @@ import numpy.typing as npt
 
 from attnlib.clinic.case import RIGHT, Case, Family, Faults, Result, View
 from attnlib.clinic.families.attention import masked_softmax, mix
+from attnlib.clinic.families.splits import merge_heads, split_heads
 
 Float = npt.NDArray[np.floating]
-
-
-def split_heads(x: Float, n_heads: int, *, faults: Faults = RIGHT) -> Float:
-    """(..., n, n_heads * d) -> (..., n_heads, n, d)."""
-    *batch, n, d_model = x.shape
-    if "heads_of_size_n_heads" in faults:
-        n_heads = d_model // n_heads
-    d = d_model // n_heads
-    if {"split_no_batch", "split_no_transpose"} <= faults:
-        return x.reshape(n_heads, len(x), -1)
-    if "split_no_batch" in faults:
-        return np.swapaxes(x.reshape(len(x), n_heads, -1), 0, 1)
-    if "split_no_transpose" in faults:
-        return x.reshape(*batch, n_heads, n, d)
-    if "split_interleaved" in faults:
-        return np.moveaxis(x.reshape(*batch, n, d, n_heads), -1, -3)
-    parts = x.reshape(*batch, n, n_heads, d)
-    if "split_first_axes" in faults:
-        return np.swapaxes(parts, 0, 1)
-    if "split_only_reshaped" in faults or "heads_never_moved" in faults:
-        return parts
-    if "split_features_first" in faults:
-        return np.moveaxis(parts, -3, -1)
-    if "split_wrong_axes" in faults:
-        return np.swapaxes(parts, -1, -2)
-    if "split_heads_before_batch" in faults:
-        return np.moveaxis(parts, -2, 0)
-    return np.swapaxes(parts, -2, -3)
-
-
-def merge_heads(x: Float, *, faults: Faults = RIGHT) -> Float:
-    """(..., n_heads, n, d) -> (..., n, n_heads * d)."""
-    *batch, n_heads, n, d = x.shape
-    if "heads_never_moved" in faults:  # then x is still (..., n, n_heads, d)
-        return x.reshape(*batch, n_heads, n * d)
-    if {"merge_no_batch", "merge_no_transpose"} <= faults:
-        return x.reshape(x.shape[1], -1)
-    if "merge_no_transpose" in faults:
-        return x.reshape(*batch, n, n_heads * d)
-    if "merge_interleaved" in faults:
-        return np.moveaxis(x, -3, -1).reshape(*batch, n, d * n_heads)
-    if "merge_features_first" in faults:
-        return np.swapaxes(x, -1, -2).reshape(*batch, n, n_heads * d)
-    if "merge_sum" in faults:
-        return np.asarray(x.sum(axis=-3))
-    if "merge_mean" in faults:
-        return np.asarray(x.mean(axis=-3))
-    if "merge_mean_repeated" in faults:
-        return np.concatenate([x.mean(axis=-3)] * n_heads, axis=-1)
-    if "merge_no_batch" in faults:
-        return x.transpose(1, 0, 2).reshape(n, n_heads * d)
-    if "merge_first_axes_counted" in faults:
-        return np.swapaxes(x, 0, 1).reshape(*batch, n, n_heads * d)
-    if "merge_first_axes" in faults:
-        return np.swapaxes(x, 0, 1).reshape(x.shape[1], -1)
-    parts = np.swapaxes(x, -2, -3)
-    if "merge_not_reshaped" in faults:
-        return parts
-    return parts.reshape(*batch, n, n_heads * d)
 
 
 def multi_head(
@@ -103,17 +45,26 @@ def multi_head(
         k, v = (np.concatenate([a] * repeats, axis=-3) for a in (k, v))
     elif repeats > 1:
         k, v = (np.repeat(a, repeats, axis=-3) for a in (k, v))
+    if "heads_all_first" in faults:
+        q, k, v = (np.repeat(a[..., :1, :, :], n_heads, axis=-3) for a in (q, k, v))
     if "roles_swapped" in faults:
         q, k = k, q
     scores = q @ np.swapaxes(k, -1, -2)
     scores = scores / _divisor(x, q, v, n_heads, faults)
+    if "causal_unasked" in faults and mask is None:
+        mask = np.tri(x.shape[-2], dtype=bool)
     if mask is not None:
         mask = _per_head(mask, x, n_heads, faults)
     weights = _weights(scores, mask, q.shape[-1], faults)
+    if "weights_averaged" in faults:
+        weights = np.repeat(weights.mean(axis=-3, keepdims=True), n_heads, axis=-3)
     mixed = mix(weights, scores, q, k, v, faults)
     merged = merge_heads(mixed, faults=faults)
     if "W_o_missing" in faults:
         return merged
+    if "W_o_first_rows" in faults:
+        d_v = mixed.shape[-1]
+        return np.asarray(mixed.sum(axis=-3) @ W_o[:d_v])
     out = np.asarray(merged @ (W_o.T if "W_o_transposed" in faults else W_o))
     if "out_mean" in faults:
         out = out / n_heads
@@ -132,6 +83,8 @@ def _divisor(x: Float, q: Float, v: Float, n_heads: int, faults: Faults) -> floa
         "scale_missing": 1.0,
         "scale_d_model": math.sqrt(x.shape[-1]),
         "scale_d_k": float(d_k),
+        "scale_d_model_part": math.sqrt(x.shape[-1] // n_heads),
+        "scale_d_model_share": math.sqrt(x.shape[-1] / n_heads),
         "scale_n_heads": math.sqrt(n_heads),
         "scale_all_heads": math.sqrt(n_heads * d_k),
         "scale_d_v": math.sqrt(v.shape[-1]),
@@ -156,12 +109,15 @@ def _per_head(
 def _weights(
     scores: Float, mask: npt.NDArray[np.bool_] | None, d_k: int, faults: Faults
 ) -> Float:
-    if "softmax_over_heads" not in faults:
+    axes = {"softmax_over_heads": (-3, -1), "axis_heads": (-3,)}
+    over = next((axes[key] for key in axes if key in faults), None)
+    if over is None:
         return masked_softmax(scores, mask, d_k, faults)
     if mask is not None:
         scores = np.where(mask, scores, -np.inf)
-    e = np.exp(scores - scores.max(axis=(-3, -1), keepdims=True))
-    total = e.sum(axis=(-3, -1), keepdims=True)
+    top = scores.max(axis=over, keepdims=True)
+    e = np.exp(scores - np.where(np.isneginf(top), 0, top))
+    total = e.sum(axis=over, keepdims=True)
     return np.asarray(e / np.where(total == 0, 1, total))
 
 
@@ -198,6 +154,7 @@ def see_multi_head(case: Case, arrays: tuple[Result, ...]) -> View:
             "d_k": q.shape[-1],
             "d_model": x.shape[-1],
             "n_heads": n_heads,
+            "(d_model/n_heads)": x.shape[-1] // n_heads,
             "d_v": W_v.shape[-1] // n_kv_heads,
         },
     )
@@ -214,40 +171,6 @@ def is_xray(x: Float, W_v: Float, W_o: Float, n_heads: int) -> bool:
     )
 
 
-SPLIT_HEADS = Family(
-    "split_heads",
-    split_heads,
-    {
-        "split": (
-            "split_no_transpose",
-            "split_only_reshaped",
-            "split_interleaved",
-            "split_features_first",
-            "split_wrong_axes",
-            "split_heads_before_batch",
-            "split_first_axes",
-        ),
-        "batch": ("split_no_batch",),
-        "size": ("heads_of_size_n_heads",),
-    },
-)
-MERGE_HEADS = Family(
-    "merge_heads",
-    merge_heads,
-    {
-        "merge": (
-            "merge_no_transpose",
-            "merge_interleaved",
-            "merge_features_first",
-            "merge_not_reshaped",
-            "merge_sum",
-            "merge_mean",
-            "merge_first_axes",
-            "merge_first_axes_counted",
-        ),
-        "batch": ("merge_no_batch",),
-    },
-)
 MULTI_HEAD = Family(
     "multi_head",
     multi_head,
@@ -260,6 +183,8 @@ MULTI_HEAD = Family(
             "scale_all_heads",
             "scale_d_v",
             "scale_multiplied",
+            "scale_d_model_part",
+            "scale_d_model_share",
         ),
         "split": (
             "split_no_transpose",
@@ -268,13 +193,21 @@ MULTI_HEAD = Family(
             "heads_never_moved",
             "split_no_batch",
             "one_head",
+            "heads_all_first",
         ),
         "merge": ("merge_no_transpose", "merge_interleaved", "merge_mean_repeated"),
         "roles": ("roles_swapped", "shared_q_k"),
-        "softmax": ("softmax_over_heads", "axis_second_last", "softmax_twice"),
+        "softmax": (
+            "softmax_over_heads",
+            "axis_second_last",
+            "softmax_twice",
+            "axis_heads",
+            "axis_all",
+        ),
+        "causal": ("causal_unasked",),
         "missing": ("softmax_missing", "not_stable"),
-        "mix": ("values_are_keys", "weights_transposed"),
-        "W_o": ("W_o_missing", "W_o_transposed", "out_mean"),
+        "mix": ("values_are_keys", "weights_transposed", "weights_averaged"),
+        "W_o": ("W_o_missing", "W_o_transposed", "out_mean", "W_o_first_rows"),
         "W": ("weights_W_transposed", "weights_W_reshaped"),
         "residual": ("residual_added",),
         "mask": ("mask_ignored", "mask_inverted", "mask_tiled_over_heads"),

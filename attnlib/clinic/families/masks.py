@@ -14,6 +14,7 @@ HANDED_OVER = (
     "mask_inverted",
     "mask_numbers",
     "mask_additive",
+    "mask_additive_finite",
     "mask_transposed",
     "mask_all_false",
 )
@@ -22,6 +23,8 @@ HANDED_OVER = (
 def causal(n_q: int, n_k: int | None = None, *, faults: Faults = RIGHT) -> Array:
     """Query i stands at position n_k - n_q + i and may look at keys up to there."""
     n_k = n_q if n_k is None or "causal_square" in faults else n_k
+    if "causal_square_keys" in faults:
+        n_q = n_k
     offset = n_k - n_q
     if "aligned_top_left" in faults:
         offset = 0
@@ -49,6 +52,8 @@ def causal(n_q: int, n_k: int | None = None, *, faults: Faults = RIGHT) -> Array
 def document(ids: npt.ArrayLike, *, faults: Faults = RIGHT) -> Array:
     """Tokens of one document see one another: (n, n), or (batch, 1, n, n)."""
     ids = np.asarray(ids)
+    if "document_sorted" in faults:
+        ids = np.sort(ids, axis=-1)
     q, k = ids[..., :, None], ids[..., None, :]
     n = ids.shape[-1]
     i, j = np.arange(n)[:, None], np.arange(n)
@@ -72,6 +77,8 @@ def document(ids: npt.ArrayLike, *, faults: Faults = RIGHT) -> Array:
         allowed = np.asarray((q == k) & (k != 0))
     elif "document_missing" in faults:
         allowed = np.ones_like(allowed)
+    elif "document_self_hidden" in faults:
+        allowed = (q == k) & (i != j)
     if "document_causal" in faults:
         allowed = allowed & (j <= i)
     if ids.ndim > 1 and "head_axis_missing" not in faults:
@@ -91,6 +98,8 @@ def hand_over(allowed: npt.NDArray[np.bool_], faults: Faults) -> Array:
         return allowed.astype(float)
     if "mask_additive" in faults:
         return np.where(allowed, 0.0, -np.inf)
+    if "mask_additive_finite" in faults:
+        return np.where(allowed, 0.0, -1e9)
     return allowed
 
 
@@ -103,7 +112,12 @@ CAUSAL = Family(
     "causal",
     causal,
     {
-        "alignment": ("aligned_top_left", "offset_negated", "causal_square"),
+        "alignment": (
+            "aligned_top_left",
+            "offset_negated",
+            "causal_square",
+            "causal_square_keys",
+        ),
         "diagonal": ("diagonal_missing", "diagonal_next"),
         "shape": ("causal_missing", "causal_mirrored", "causal_self_only", "triu"),
         "handed over": HANDED_OVER,
@@ -123,7 +137,9 @@ DOCUMENT = Family(
             "document_runs",
             "document_nonzero",
             "document_zero_hidden",
+            "document_self_hidden",
         ),
+        "order": ("document_sorted",),
         "causal": ("document_causal",),
         "axis": ("head_axis_missing",),
         "handed over": HANDED_OVER,

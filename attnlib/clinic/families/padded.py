@@ -21,6 +21,8 @@ def padding_and_causal(
     lengths: npt.ArrayLike, n_q: int, n_k: int, *, faults: Faults = RIGHT
 ) -> Array:
     """Real keys that are not in the future: (batch, 1, n_q, n_k)."""
+    if "causal_square_keys" in faults:
+        n_q = n_k
     past = _past(n_q, n_k, faults)
     if "only_causal" in faults:
         return hand_over(past, faults)
@@ -44,8 +46,14 @@ def create_mask(
     """Padding where lengths are given, causal where asked: (batch, 1, n_q, n_k)."""
     if faults & set(_ARTICLE):
         return _article(n_q, n_k, lengths, is_causal, faults)
+    if "nothing_asked_nothing_open" in faults and lengths is None and not is_causal:
+        return hand_over(np.zeros((1, 1, n_q, n_k), np.bool_), faults)
     if "causal_always" in faults:
         is_causal = True
+    elif "causal_reversed" in faults:
+        is_causal = not is_causal
+    if not is_causal:  # the two are combined only where both are asked for
+        faults = faults - {"combined_by_or_where_both", "padding_overwritten"}
     everyone = np.ones((n_q, n_k), dtype=np.bool_)
     past = _past(n_q, n_k, faults) if is_causal else everyone
     if lengths is None:
@@ -90,6 +98,8 @@ def _combined(
         ends = ends[::-1]
     elif "batch_longest" in faults:
         ends = np.full_like(ends, ends.max(initial=0))
+    elif "batch_first" in faults:
+        ends = np.full_like(ends, ends[0])
     elif "batch_shortest" in faults:
         ends = np.full_like(ends, ends.min(initial=n_k))
     if "length_one_more" in faults:
@@ -98,21 +108,28 @@ def _combined(
         ends = ends - 1
     shape = (len(ends), n_q, n_k)
     real: Truth = np.broadcast_to(np.arange(n_k) < ends, shape)
-    real_queries = np.broadcast_to(np.arange(n_q)[:, None] < ends, shape)
-    if "padding_on_queries" in faults:
+    rows = np.arange(n_q)[:, None]
+    if {"padding_on_queries_placed", "padding_on_both_placed"} & faults:
+        rows = rows + n_k - n_q
+    real_queries = np.broadcast_to(rows < ends, shape)
+    if "aligned_to_length" in faults:  # each sentence has a corner of its own
+        return np.asarray(np.arange(n_k) <= rows + ends - n_q)
+    if {"padding_on_queries", "padding_on_queries_placed"} & faults:
         real = real_queries
     elif "padding_column" in faults:
         # Keys written into the axis of the queries: an error unless n_q = n_k.
         real = np.arange(n_k)[:, None] < ends
-    elif "padding_on_both" in faults:
+    elif {"padding_on_both", "padding_on_both_placed"} & faults:
         real = real & real_queries
+    elif "padding_in_front" in faults:
+        real = np.arange(n_k) >= n_k - ends
     if "padding_inverted" in faults:
         real = ~real
-    if "combined_by_or" in faults:
+    if {"combined_by_or", "combined_by_or_where_both"} & faults:
         return past | real
     if "combined_by_xor" in faults:
         return past ^ real
-    if "padding_missing" in faults:
+    if {"padding_missing", "padding_overwritten"} & faults:
         return np.broadcast_to(past, shape)
     if "tril_of_padding" in faults:
         # np.tril of one row of keys keeps only key 0: what the article does.
@@ -136,8 +153,15 @@ _CAUSAL = {
 }
 _CAUSAL_FAULTS = frozenset(key for keys in _CAUSAL.values() for key in keys)
 _PADDING = {
-    "axis": ("padding_on_queries", "padding_column", "padding_on_both"),
-    "batch": ("batch_longest", "batch_shortest", "batch_reversed"),
+    "axis": (
+        "padding_on_queries",
+        "padding_column",
+        "padding_on_both",
+        "padding_on_queries_placed",
+        "padding_on_both_placed",
+        "padding_in_front",
+    ),
+    "batch": ("batch_longest", "batch_shortest", "batch_reversed", "batch_first"),
     "length": ("length_one_more", "length_one_less"),
     "padding": ("padding_inverted",),
     "axes": ("head_axis_missing", "head_axis_first"),
@@ -152,6 +176,7 @@ PADDING_AND_CAUSAL = Family(
     {
         "combined": (*_COMBINED, "tril_of_one_row", "only_padding", "only_causal"),
         **_CAUSAL,
+        "alignment": (*_CAUSAL["alignment"], "aligned_to_length", "causal_square_keys"),
         **_PADDING,
     },
     see_mask,
@@ -162,10 +187,12 @@ CREATE_MASK = Family(
     {
         "combined": (
             *_COMBINED,
+            "combined_by_or_where_both",
             "causal_forgotten_with_padding",
+            "padding_overwritten",
             *_ARTICLE,
         ),
-        "asked": ("causal_always",),
+        "asked": ("causal_always", "causal_reversed", "nothing_asked_nothing_open"),
         **_CAUSAL,
         **_PADDING,
     },

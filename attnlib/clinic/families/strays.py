@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attnlib.clinic.case import RIGHT, Family, Faults
-from attnlib.clinic.families.heads import split_heads
+from attnlib.clinic.families.splits import split_heads
 
 Float = npt.NDArray[np.floating]
 
@@ -17,6 +17,15 @@ def strays(x: Float, split: Float, *, faults: Faults = RIGHT) -> float:
         return int(np.sum(split != split_heads(x, len(split))))
     if "strays_by_division" in faults:
         return int(np.sum(split // x.shape[1] != np.arange(len(x))[:, None]))
+    if "strays_by_eight" in faults:
+        return int(np.sum(split // 8 != np.arange(len(x))[:, None]))
+    if "strays_by_wrong_place" in faults:
+        return int(np.sum(split != x.reshape(split.shape)))
+    if "strays_merged_at_once" in faults:
+        rows = split.reshape(len(x), -1)
+        return int(sum(np.sum(~np.isin(a, b)) for a, b in zip(rows, x, strict=True)))
+    if "strays_head_as_token" in faults:
+        return int(sum(np.sum(~np.isin(split[i], x[i])) for i in range(len(split))))
     if "strays_anywhere" in faults:
         return int(np.sum(~np.isin(split, x)))
     if "strays_first_head" in faults:
@@ -42,6 +51,10 @@ STRAYS = Family(
         "test": (
             "strays_by_place",
             "strays_by_division",
+            "strays_by_eight",
+            "strays_by_wrong_place",
+            "strays_merged_at_once",
+            "strays_head_as_token",
             "strays_anywhere",
             "strays_at_home",
         ),

@@ -150,8 +150,9 @@ MISTAKES = (
         "M10",
         "The mask comes after the softmax, and the rows are divided by their sums",
         "That holds while the scores are close. Beside a hidden score 1000 above, the "
-        "allowed ones are rounded to 0 before they are divided.",
-        "Mask first, then softmax.",
+        "allowed ones are rounded to 0 before they are divided. A hidden score that "
+        "counts when the largest is sought does the same.",
+        "Mask first; then the largest, exp and the sum.",
     ),
     Mistake(
         "mask_after_divided_nan",

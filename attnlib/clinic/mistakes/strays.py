@@ -70,4 +70,35 @@ MISTAKES = (
         "Two exchanged numbers and a missing transpose would look the same.",
         "Count them all, instead of stopping at the first.",
     ),
+    Mistake(
+        "strays_by_eight",
+        "",
+        "You read the token off the number itself",
+        "`tags // 8` worked in the lesson, because those numbers were counted out row "
+        "by row. Here a number does not say where it comes from; only x does.",
+        "Ask whether a number is among those of x[i].",
+    ),
+    Mistake(
+        "strays_by_wrong_place",
+        "M20",
+        "You compare with a split that has the mistake in it",
+        "x reshaped at once is just what is to be caught: it counts 0 there, and many "
+        "in a right split.",
+        "Ask whether a number belongs to its token, not whether it is at one place.",
+    ),
+    Mistake(
+        "strays_merged_at_once",
+        "M21",
+        "The heads are merged without a transpose before you count",
+        "That undoes a split without a transpose, so nothing is found there.",
+        "split[:, i] holds the rows of token i.",
+    ),
+    Mistake(
+        "strays_head_as_token",
+        "",
+        "Heads are taken for tokens",
+        "The axes of split are head, token, feature: split[i] is head i, with a row "
+        "for every token.",
+        "split[h, i] is the row of token i in head h.",
+    ),
 )

@@ -16,7 +16,7 @@ from attnlib.clinic import (
     measures_scores,
     measures_spread,
 )
-from attnlib.clinic.case import Outcome
+from attnlib.clinic.case import RIGHT, Faults, Outcome
 from attnlib.clinic.match import Table
 from attnlib.clinic.sight import Sight, number, place
 
@@ -30,9 +30,12 @@ MEASURES: dict[str, Measure] = {
 }
 
 
-def evidence(key: str, table: Table, answer: Sequence[Outcome]) -> str:
+def evidence(
+    key: str, table: Table, answer: Sequence[Outcome], reading: Faults = RIGHT
+) -> str:
     """The sentence with the number that shows this mistake in this answer.
 
+    Of a pair (`reading`), only the cases count in which this one of the two matters.
     Falls back to the place where the answer first differs. Empty if all calls of the
     answer raised.
     """
@@ -46,6 +49,9 @@ def evidence(key: str, table: Table, answer: Sequence[Outcome]) -> str:
         )
         for case, yours, right in zip(table.cases, answer, table.right, strict=True)
     ]
+    if len(reading) > 1:
+        shown = table.shows(key, reading)
+        sights = [s for s, here in zip(sights, shown, strict=True) if here] or sights
     for measure in (MEASURES.get(key), first_difference, first_error):
         if measure is None:
             continue

@@ -85,6 +85,15 @@ class Table:
                 return Match(False, found)
         return Match(right=False)
 
+    def shows(self, key: str, reading: Faults) -> tuple[bool, ...]:
+        """In which cases one mistake of a pair matters, beside the other."""
+        both, other = self._run(reading), self._run(reading - {key})
+        return tuple(
+            _form([a]) != _form([b])
+            or not _close(_row(a.arrays)[0][None], *_row(b.arrays), EXACT)[0]
+            for a, b in zip(both, other, strict=True)
+        )
+
     @cached_property
     def _singles(self) -> dict[Form, _Rows]:
         singles = (frozenset([key]) for key in self.family.faults)

@@ -138,7 +138,7 @@ def _concatenate(error: _Error) -> str:
 
 def _truth(error: _Error) -> str:
     place = error.place
-    given = [a for a in place.arguments if a in place.names] if place else []
+    given = [a for a in place.arguments if a in place.bare_names] if place else []
     optional = [a for a in given if a in frames.none_by_default(error.function)]
     return meanings.was_it_given(optional[0]) if optional else meanings.TRUTH
 
@@ -160,10 +160,14 @@ MEANINGS: tuple[tuple[str, str, str | Callable[[_Error], str]], ...] = (
     ("ValueError", r"cannot reshape", _reshape),
     ("ValueError", r"concatenation axis|must have the same shape", _concatenate),
     ("ValueError", r"truth value of an array", _truth),
+    ("ValueError", r"equal division", meanings.SPLIT_EVENLY),
+    ("ValueError", r"subscripts", meanings.LETTERS),
     ("ValueError", r"axes don't match|repeated axis", meanings.AXES),
     ("ValueError", r"unpack", meanings.UNPACK),
     ("AxisError", r"", _axis),
     ("TypeError", r"ellipsis", meanings.SOMETHING_IS_ELLIPSIS),
+    ("TypeError", r"Cannot interpret '\d+' as a data type", meanings.SIZES_IN_BRACKETS),
+    ("TypeError", r"'(bitwise|invert)", meanings.BITWISE),
     ("TypeError", r"not callable", meanings.NOT_CALLABLE),
     ("TypeError", r"only .*(scalar|length-1|0-dimensional)", meanings.ONE_NUMBER),
     ("TypeError", r"as an integer|slice indices must", meanings.WHOLE_NUMBER),

@@ -41,12 +41,27 @@ class Place:
         """The names in the expression that failed; in the line, if it is not known."""
         if self.node is None:
             return set(re.findall(r"[^\W\d]\w*", self.source))
-        return {n.id for n in ast.walk(self.node) if isinstance(n, ast.Name)}
+        return _names(self.node)
+
+    @property
+    def bare_names(self) -> set[str]:
+        """The same without those that are handed to a function there."""
+        node = self.node
+        if node is None:
+            return self.names
+        calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+        handed = {id(n) for call in calls for n in ast.walk(call)}
+        inside = [n for n in ast.walk(node) if id(n) not in handed]
+        return {n.id for n in inside if isinstance(n, ast.Name)}
 
     @property
     def none_arguments(self) -> list[str]:
-        """Arguments in the failed expression that are None in this call."""
-        return [a for a in self.arguments if a in self.names and self._is_none(a)]
+        """Arguments in the failed expression that are None in this call.
+
+        Not those that stand in `n or m` or `n is None`: there they may be.
+        """
+        names = self.names - _asked_for(self.node)
+        return [a for a in self.arguments if a in names and self._is_none(a)]
 
     @property
     def none_names(self) -> list[str]:
@@ -86,6 +101,21 @@ class Place:
         if isinstance(node, ast.Name):
             return type(self.values.get(node.id)) is int
         return isinstance(node, ast.Constant) and type(node.value) is int
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def _asked_for(node: ast.AST | None) -> set[str]:
+    """The names of which an expression itself asks whether they are None."""
+    found: set[str] = set()
+    for part in ast.walk(node) if node is not None else ():
+        if isinstance(part, ast.BoolOp) and isinstance(part.op, ast.Or):
+            found.update(*map(_names, part.values[:-1]))
+        elif isinstance(part, ast.IfExp):
+            found |= _names(part.test)
+    return found
 
 
 def is_attribute(node: ast.expr) -> TypeGuard[ast.Attribute]:

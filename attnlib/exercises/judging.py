@@ -188,7 +188,7 @@ def _named(exercise: Exercise, match: Match, seen: _Answer, table: Table) -> _Fo
     for i, found in enumerate(mistakes):
         one = len(mistakes) == 1
         lines.append(f"{found.name}." if one else text.one_of_two(i, found.name))
-        number = evidence(found.key, table, seen.outcomes)
+        number = evidence(found.key, table, seen.outcomes, match.readings[0])
         lines.append(text.gave_away(number) if number else "")
         lines += [found.sentence, found.mend]
     if len(readings) > 1:

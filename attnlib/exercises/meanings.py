@@ -18,9 +18,18 @@ RESHAPE = (
 )
 CONCATENATE = "Arrays are joined along one axis; all their other sizes must be equal."
 TRUTH = (
-    "`if` wants one True or False, and this is a whole array. "
-    "Use np.where, .any() or .all()."
+    "`if`, `and`, `or` and `not` want one True or False, and this is a whole array. "
+    "Use &, |, ~, np.where, .any() or .all()."
 )
+BITWISE = (
+    "`&`, `|` and `~` want True and False, and here is a table of numbers. "
+    "np.ones(..., dtype=bool) and comparisons give truth values."
+)
+SIZES_IN_BRACKETS = (
+    "The sizes belong together, in brackets of their own: np.ones((2, 3))."
+)
+SPLIT_EVENLY = "This axis has no such number of equal parts. Is it the right axis?"
+LETTERS = "Each axis needs its letter. `...` in front stands for all axes of a batch."
 AXES = "The list of axes does not fit."
 UNPACK = (
     "The number of names on the left is not the number of values on the right. "

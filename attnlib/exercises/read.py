@@ -62,7 +62,10 @@ def _read(value: object, parts: Sequence[Part], wanted: Sequence[str]) -> Read:
     for part, piece, words in zip(parts, values, wanted, strict=True):
         array = plain(piece)
         if isinstance(array, str):
-            return Read(sentence=text.not_an_array(part.name, words, array))
+            said = text.not_an_array(part.name, words, array)
+            if part.name in getattr(type(piece), "__dataclass_fields__", ()):
+                said += text.take_its(part.name)
+            return Read(sentence=said)
         arrays.append(array)
     return Read(tuple(arrays))
 

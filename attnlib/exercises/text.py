@@ -152,6 +152,10 @@ def not_an_array(name: str, wanted: str, what: str) -> str:
     return capital(f"{called(name)} should be {wanted}, but you returned {what}.")
 
 
+def take_its(name: str) -> str:
+    return f" It has what is wanted: return its `.{name}`."
+
+
 def wrong_shape(
     name: str, yours: Shape, right: Shape, axes: Sequence[str], case: str
 ) -> str:

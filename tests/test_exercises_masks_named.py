@@ -121,6 +121,11 @@ def returns_the_scores(q, k, v, mask):
             lambda ids: (ids[:, None] == ids) & ~np.eye(len(ids), dtype=bool),
             "document_self_hidden",
         ),
+        (
+            "document_mask",
+            lambda ids: np.triu(ids[:, None] == ids),
+            "document_from_here",
+        ),
         ("create_mask", create(either), "combined_by_or_where_both"),
         ("create_mask", create(overwritten), "padding_overwritten"),
         ("create_mask", create(wrong_way_round), "causal_reversed"),

@@ -196,6 +196,7 @@ MEASURES: dict[str, Callable[[Sight], str | None]] = {
             "document_nonzero",
             "document_zero_hidden",
             "document_self_hidden",
+            "document_from_here",
             "document_sorted",
             "aligned_to_length",
             "padding_on_queries_placed",

@@ -81,6 +81,8 @@ def document(ids: npt.ArrayLike, *, faults: Faults = RIGHT) -> Array:
         allowed = (q == k) & (i != j)
     if "document_causal" in faults:
         allowed = allowed & (j <= i)
+    elif "document_from_here" in faults:
+        allowed = allowed & (j >= i)
     if ids.ndim > 1 and "head_axis_missing" not in faults:
         allowed = np.expand_dims(allowed, -3)
     return hand_over(allowed, faults)
@@ -140,7 +142,7 @@ DOCUMENT = Family(
             "document_self_hidden",
         ),
         "order": ("document_sorted",),
-        "causal": ("document_causal",),
+        "causal": ("document_causal", "document_from_here"),
         "axis": ("head_axis_missing",),
         "handed over": HANDED_OVER,
     },

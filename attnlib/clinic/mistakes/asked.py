@@ -100,6 +100,14 @@ MISTAKES = (
         "What should stand on the diagonal?",
     ),
     Mistake(
+        "document_from_here",
+        "",
+        "A token sees its document from its own place on only",
+        "This function asks only which document a token belongs to, not which comes "
+        "first.",
+        "Leave the order of the tokens out.",
+    ),
+    Mistake(
         "document_sorted",
         "",
         "The documents are sorted first",

@@ -85,8 +85,8 @@ MISTAKES = (
         "mask_fill_10000",
         "M11",
         "Forbidden scores become a finite number, not always low enough",
-        "Where the scores themselves lie at -20000, a forbidden key with -10000 wins. "
-        "With -inf it never does.",
+        "Where the scores themselves lie at -20000, a fill of -10000 or -100 wins. "
+        "-inf never does.",
         "Which score gives a weight of exactly 0?",
         "karpathy/minGPT#75",
     ),

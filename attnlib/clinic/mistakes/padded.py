@@ -148,7 +148,7 @@ MISTAKES = (
     Mistake(
         "mask_after_divided",
         "M10",
-        "The mask comes after the softmax, and the rows are divided by their sums",
+        "The mask comes after exp, and the rows are divided by their sums",
         "That holds while the scores are close. Beside a hidden score 1000 above, the "
         "allowed ones are rounded to 0 before they are divided. A hidden score that "
         "counts when the largest is sought does the same.",

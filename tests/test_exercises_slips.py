@@ -75,6 +75,14 @@ SOFTMAX = (
         {"divides_by_largest", "nan_replaced"},
     ),
 )
+
+
+def reversed_shift(x, axis=-1):
+    e = np.exp(x.max(axis, keepdims=True) - x)
+    return np.nan_to_num(e / e.sum(axis, keepdims=True))
+
+
+SOFTMAX = (*SOFTMAX, (reversed_shift, {"shift_reversed", "nan_replaced"}))
 DOTS = (
     (lambda q, k: q @ turned(k) / np.sqrt(2), "scale_of_the_example"),
     (lambda q, k: q @ turned(k) / np.sqrt(4), "scale_of_the_example_d_model"),

@@ -284,7 +284,9 @@ def test_the_diagnosis_of_lesson_00_holds_the_two_numbers_asked_for():
 
     verdict = judge("softmax", sick_softmax)
     assert "all your weights together sum to 1," in verdict.text
-    assert "each row should sum to 1" in verdict.text
+    assert "your rows to 0.46 and 0.54; each row should sum to 1" in verdict.text
+    misread = judge("read_the_diagnosis", (0.46, 0.54)).text
+    assert "what its two rows sum to" in misread
     assert judge("read_the_diagnosis", (1.0, 1.0)).passed
 
 

@@ -71,7 +71,8 @@ class Table:
             tolerances.append(HALF_PRECISION)
         right_form, right_row, _ = _string(self.right)
         if form == right_form and any(
-            _close(right_row[None], row, size, tolerance)[0] for tolerance in tolerances
+            _close(right_row[None], row, size, tolerance)[0]
+            for tolerance in (EXACT, SINGLE_PRECISION)
         ):
             return Match(right=True)
         for tolerance in tolerances:

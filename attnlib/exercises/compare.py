@@ -67,11 +67,18 @@ def difference(
     lines = len(stubs.shown(good).splitlines())
     whole = lines <= MOST_ROWS and 2 * (lines + 1) + len(case.args) <= MOST_LINES
     row = () if whole else tuple(int(i) for i in np.argwhere(wrong)[0][:-1])
-    yours = text.block(text.row_of("yours", row), stubs.shown(mine[row]))
-    right = text.block(text.row_of("expected", row), stubs.shown(good[row]))
+    digits = _digits(mine[row], good[row])
+    yours = text.block(text.row_of("yours", row), stubs.shown(mine[row], digits))
+    right = text.block(text.row_of("expected", row), stubs.shown(good[row], digits))
     left = MOST_LINES - len(f"{yours}\n{right}".splitlines())
     given = _given(names, case.args, left)
     return text.differs(f"{part.name}, {case.name}", given, yours, right)
+
+
+def _digits(mine: Result, good: Result) -> int:
+    """So many decimals that the two do not look the same."""
+    enough = (d for d in (3, 5) if stubs.shown(mine, d) != stubs.shown(good, d))
+    return next(enough, 8)
 
 
 def _given(names: Sequence[str], args: Sequence[object], most: int) -> str:

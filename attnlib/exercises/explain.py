@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from attnlib.exercises import frames, meanings, text
+from attnlib.exercises import frames, habits, meanings, text
 from attnlib.exercises.frames import Place
 
 LONGEST = 160  # characters of a message
@@ -70,6 +70,9 @@ def _meaning(kind: str, error: _Error) -> str:
     none = _about_none(error)
     if none:
         return none
+    habit = habits.meaning(kind, error.message, error.place)
+    if habit:
+        return habit
     for name, pattern, meaning in MEANINGS:
         if re.search(name, kind) and re.search(pattern, error.message):
             return meaning if isinstance(meaning, str) else meaning(error)
@@ -176,9 +179,9 @@ MEANINGS: tuple[tuple[str, str, str | Callable[[_Error], str]], ...] = (
     ("UFuncTypeError|_UFunc", r"", meanings.NO_SUCH_VALUES),
     (
         "AttributeError",
-        r"numpy.ndarray.*'(masked_fill|unsqueeze|view|softmax|permute|size|dim|exp)'"
+        r"numpy.ndarray.*'(masked_fill|unsqueeze|view|softmax|permute|size|dim)'"
         r"|numpy.*'(nn|tensor|softmax|cat)'",
-        meanings.PYTORCH,
+        habits.PYTORCH,
     ),
     ("AttributeError", r"", meanings.ATTRIBUTE),
     ("UnboundLocalError", r"", meanings.UNBOUND),

@@ -187,6 +187,17 @@ def stub_called(function: Callable[..., object]) -> str:
     return ""
 
 
+def outer_numbers(function: Callable[..., object]) -> list[str]:
+    """The arrays and whole numbers that a function takes from outside of itself."""
+    plain = stubs.plain_function(function)
+    if plain is None:
+        return []
+    steps = dis.get_instructions(plain)
+    names = dict.fromkeys(s.argval for s in steps if s.opname == "LOAD_GLOBAL")
+    kinds = (np.ndarray, int)
+    return [n for n in names if type(plain.__globals__.get(n)) in kinds]
+
+
 def _held(cell: types.CellType) -> object:
     try:
         return cell.cell_contents

@@ -62,7 +62,9 @@ def rows_sum_to_one(args: tuple[object, ...], part: int = 0) -> Law:
         wrong = sums[~(np.abs(sums - 1) <= CLOSE)]
         if not wrong.size:
             return None
-        return f"One of your rows sums to {wrong[0]:.3f}."
+        near = abs(wrong[0] - 1) < 5e-3
+        why = " Is something rounded, or computed in float16?" if near else ""
+        return f"One of your rows sums to {wrong[0]:.{5 if near else 3}f}.{why}"
 
     return Law("every row of weights sums to 1", broken)
 

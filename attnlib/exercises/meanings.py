@@ -55,9 +55,6 @@ DTYPE = (
     "`a = a / b`, not `a /= b`."
 )
 NO_SUCH_VALUES = "This operation works on numbers only. What is in the array?"
-PYTORCH = (
-    "That is PyTorch. These lessons use NumPy: np.where, x[..., None], reshape, np.exp."
-)
 ATTRIBUTE = "The object has nothing of that name. Is it misspelt?"
 UNBOUND = "This name is used before it gets a value inside the function."
 NAME = "Nothing has this name. Is it misspelt, or is a cell not run?"

@@ -107,12 +107,14 @@ def none_arguments(
     return [name for name, value in bound.arguments.items() if value is None]
 
 
-def shown(value: object) -> str:
-    """A value as a learner sees it: three decimals, or its shape if it is large."""
+def shown(value: object, digits: int = 3) -> str:
+    """A value as a learner sees it: few decimals, or its shape if it is large."""
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
         return str(value)
     if array.size > MOST_NUMBERS:
         return f"(an array of shape {array.shape})"
-    with np.printoptions(precision=3, suppress=True):
+    if array.ndim == 0 and array.dtype.kind == "f":
+        return f"{float(array):.{digits + 3}g}"
+    with np.printoptions(precision=digits, suppress=True):
         return str(array)

@@ -1,6 +1,7 @@
 """Every sentence the exercises say, in one place, so that a translation can reach it.
 
-What a learner's own errors mean stands in `meanings`, how check, hint and solution are
+What a learner's own errors mean stands in `meanings` and `habits`, how all numbers are
+off in `pattern`, how check, hint and solution are
 called in `usage`, the texts of the mistakes in `attnlib.clinic.mistakes`, the measured
 sentences in `attnlib.clinic.evidence`, and hints and reasons with each exercise.
 """
@@ -134,7 +135,7 @@ def returned(sentence: str, case: str) -> str:
 def tuple_for_one(n: int, name: str) -> str:
     if n == 1:
         return "it returns a tuple of one. Is there a comma after the result?"
-    return f"it returns a tuple of {n}, and should return one array, {name}."
+    return f"it returns a tuple of {n}, and should return one result, {name}."
 
 
 def one_for_many(kind: str, names: Sequence[str]) -> str:
@@ -250,11 +251,16 @@ def law(name: str, sentence: str) -> str:
     return f"I know no such mistake, but this should always hold: {name}.\n{sentence}"
 
 
+UNKNOWN = "I know no such mistake."
+
+
 def differs(case: str, given: str, yours: str, right: str) -> str:
-    return (
-        f"I know no such mistake. The first difference is in: {case}.\n"
-        f"{given}\n{yours}\n{right}"
-    )
+    return f"{UNKNOWN} The first difference is in: {case}.\n{given}\n{yours}\n{right}"
+
+
+def outside(names: Sequence[str]) -> str:
+    words = listed([f"`{name}`" for name in names])
+    return f"({words}: from the notebook, the same in every case. Use the arguments.)"
 
 
 def block(label: str, value: str) -> str:

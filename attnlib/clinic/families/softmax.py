@@ -108,6 +108,8 @@ def _exponentials(x: Float, over: Axes, guarded: bool, faults: Faults) -> Float:
         shift = np.where(np.isneginf(shift), 0, shift)
     if "exp_missing" in faults:
         return x
+    if "shift_reversed" in faults:
+        x, shift = shift, x
     return np.asarray(np.exp2(x - shift) if "base_two" in faults else np.exp(x - shift))
 
 
@@ -155,6 +157,7 @@ SOFTMAX = Family(
         ),
         "exp": (
             "sign_flipped",
+            "shift_reversed",
             "base_two",
             "exp_missing",
             "sigmoid",

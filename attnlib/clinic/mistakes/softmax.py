@@ -107,6 +107,14 @@ MISTAKES = (
         "Look for a minus that should not be there.",
     ),
     Mistake(
+        "shift_reversed",
+        "",
+        "The score is subtracted from the largest, not the largest from it",
+        "Then the smallest score gets the largest weight, and a score far below the "
+        "largest overflows.",
+        "Which of the two must come first?",
+    ),
+    Mistake(
         "base_two",
         "",
         "Powers of 2, where powers of e are meant",

@@ -1,0 +1,108 @@
+"""In what simple way all numbers of an answer are off: one sentence, if there is one.
+
+No mistake of the catalogue is asked for here. A constant, a rounding, one factor or one
+difference in *every* case can be seen without knowing where it comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from attnlib.clinic.case import Outcome
+from attnlib.clinic.sight import number
+
+Row = npt.NDArray[np.float64]
+
+EXACT = 1e-9
+NEARLY = 3e-3  # a float16 number is off by less, relative to its size
+MOST_DECIMALS = 6
+
+
+CUT_OFF = "The numbers are cut off to whole ones. Return them as they are."
+
+
+def rounded(decimals: int) -> str:
+    to = f"{decimals} decimals" if decimals != 1 else "1 decimal"
+    to = to if decimals else "whole numbers"
+    return f"The result is rounded to {to}. Return it as it is; rounding is for print."
+
+
+def always_the_same(value: str) -> str:
+    return f"Yours gives {value} in every case. Does it work from its arguments?"
+
+
+def nearly(apart: str, half: bool) -> str:
+    if half:
+        return f"It is float16, and off by up to {apart}. Compute in float64."
+    return (
+        f"Nearly right: nowhere off by more than {apart}. Is something rounded, in "
+        "float16, measured, or moved by a small number?"
+    )
+
+
+def one_factor(factor: str) -> str:
+    return f"In every case yours is {factor} times the right result."
+
+
+def one_difference(difference: str, more: bool) -> str:
+    side = "more" if more else "less"
+    return f"In every case yours is {difference} {side} than the right result."
+
+
+@np.errstate(all="ignore")  # an answer may hold numbers of any size
+def plain(yours: Sequence[Outcome], right: Sequence[Outcome]) -> str:
+    """The same number in every case, or numbers that are rounded."""
+    mine, good = _strings(yours, right)
+    if mine is None or good is None:
+        return ""
+    single = all(array.ndim == 0 for o in right for array in o.arrays)
+    if single and np.ptp(mine) == 0 and np.ptp(good) > 0 and len(mine) > 2:
+        return always_the_same(number(float(mine[0])))
+    if np.allclose(mine, np.trunc(good), atol=EXACT, rtol=0):
+        return CUT_OFF
+    for decimals in range(MOST_DECIMALS):
+        if np.allclose(mine, np.round(good, decimals), atol=EXACT, rtol=0):
+            return rounded(decimals)
+    return ""
+
+
+@np.errstate(all="ignore")
+def everywhere(yours: Sequence[Outcome], right: Sequence[Outcome]) -> str:
+    """One factor, one difference, or a small error, the same in all cases."""
+    mine, good = _strings(yours, right)
+    if mine is None or good is None:
+        return ""
+    apart = np.abs(mine - good)
+    if (apart <= NEARLY * np.maximum(np.abs(good), 1)).all():
+        half = any(a.dtype == np.float16 for o in yours for a in o.arrays)
+        return nearly(f"{apart.max():.2g}", half)
+    some = np.abs(good) > 1e-6
+    if some.sum() > 2 and not mine[~some].any():
+        factors = mine[some] / good[some]
+        if np.ptp(factors) <= 1e-6 * abs(factors[0]) and factors[0]:
+            return one_factor(number(float(factors[0])))
+    difference = mine - good
+    if len(mine) > 2 and np.ptp(difference) <= 1e-6:
+        return one_difference(number(abs(float(difference[0]))), difference[0] > 0)
+    return ""
+
+
+def _strings(
+    yours: Sequence[Outcome], right: Sequence[Outcome]
+) -> tuple[Row | None, Row | None]:
+    """All numbers, one after another; None if not all of them can be compared."""
+    mine = [array for outcome in yours for array in outcome.arrays]
+    good = [array for outcome in right for array in outcome.arrays]
+    if [a.shape for a in mine] != [a.shape for a in good] or not good:
+        return None, None
+    if any(a.dtype.kind not in "iuf" for a in (*mine, *good)):
+        return None, None
+    rows = [
+        np.concatenate([a.astype(float).ravel() for a in one]) for one in (mine, good)
+    ]
+    if not all(np.isfinite(row).all() for row in rows):
+        return None, None
+    return rows[0], rows[1]

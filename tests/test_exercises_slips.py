@@ -82,7 +82,17 @@ def reversed_shift(x, axis=-1):
     return np.nan_to_num(e / e.sum(axis, keepdims=True))
 
 
-SOFTMAX = (*SOFTMAX, (reversed_shift, {"shift_reversed", "nan_replaced"}))
+def logarithms(x, axis=-1):
+    top = np.maximum(x.max(axis, keepdims=True), -1e300)
+    return x - top - np.log(np.exp(x - top).sum(axis, keepdims=True))
+
+
+SOFTMAX = (
+    *SOFTMAX,
+    (reversed_shift, {"shift_reversed", "nan_replaced"}),
+    (logarithms, {"log_softmax", "empty_row_nan"}),
+    (lambda x, axis=-1: np.log(soft(x, axis)), {"log_of_weights"}),
+)
 DOTS = (
     (lambda q, k: q @ turned(k) / np.sqrt(2), "scale_of_the_example"),
     (lambda q, k: q @ turned(k) / np.sqrt(4), "scale_of_the_example_d_model"),

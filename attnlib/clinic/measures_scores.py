@@ -286,6 +286,7 @@ MEASURES: dict[str, Callable[[Sight], str | None]] = {
     "sign_flipped": order,
     "exp_missing": negative,
     "log_softmax": negative,
+    "log_of_weights": negative,
     "sigmoid": row_sums,
     "empty_row_nan": empty_row,
     "empty_row_uniform": empty_row,

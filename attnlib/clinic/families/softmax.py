@@ -80,8 +80,13 @@ def _softmax(x: Float, over: Axes, faults: Faults) -> Float:
     elif "infinity_empties_row" in faults:
         some = np.isneginf(x).any(axis=over, keepdims=True)
         weights = np.where(some, 0, weights)
-    if "log_softmax" in faults:
+    if "log_of_weights" in faults:
         weights = np.log(weights)
+    elif "log_softmax" in faults:  # the same where no weight is rounded to 0
+        largest = x.max(axis=over, keepdims=True)
+        if guarded:
+            largest = np.where(np.isneginf(largest), 0, largest)
+        weights = x - largest - np.log(total)
     return np.asarray(weights)
 
 
@@ -162,6 +167,7 @@ SOFTMAX = Family(
             "exp_missing",
             "sigmoid",
             "log_softmax",
+            "log_of_weights",
             "largest_only",
             "divides_by_largest",
         ),

@@ -144,6 +144,13 @@ MISTAKES = (
         "Leave the log out.",
     ),
     Mistake(
+        "log_of_weights",
+        "",
+        "The logarithm of the weights",
+        "Logarithms of weights are negative and do not sum to 1.",
+        "Leave the log out.",
+    ),
+    Mistake(
         "empty_row_nan",
         "M14",
         "A row of -inf throughout gives NaN",

@@ -168,6 +168,27 @@ def test_what_all_cases_have_in_common_is_said(name, answer, words):
     assert "I know no such mistake" not in verdict.text
 
 
+@pytest.mark.parametrize(
+    ("divisor", "factor"),
+    [(lambda d: d**1 / 2, 1), (lambda d: (2 * d) ** 0.5, 0.5), (np.log, 1.443)],
+)
+def test_another_scale_is_measured(divisor, factor):
+    def answer(q, k, v):
+        w = soft(q @ np.swapaxes(k, -1, -2) / divisor(q.shape[-1]))
+        return w, w @ v
+
+    said = judge("scaled_dot_product", answer).text
+    assert f"softmax of {factor} * q @ kᵀ, where 1/√d_k is 0.707 (a small one" in said
+
+
+def test_no_scale_is_measured_where_something_else_is_wrong():
+    def answer(q, k, v):
+        w = soft(-abs(q @ np.swapaxes(k, -1, -2)))
+        return w, w @ v
+
+    assert "softmax of" not in judge("scaled_dot_product", answer).text
+
+
 def test_numbers_that_differ_late_are_shown_so_that_they_differ():
     said = judge("entropy", lambda w: right("entropy", w) + 5e-4 * w.max(-1)).text
     yours, expected = said.splitlines()[-2:]

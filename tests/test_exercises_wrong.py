@@ -302,7 +302,7 @@ def test_an_unknown_mistake_is_located_by_a_law():
 
 def test_a_mistake_that_breaks_no_law_is_shown_beside_the_expected():
     def answer(q, k, v):
-        weights = plain_softmax(dots(q, k) * 0.9)
+        weights = plain_softmax(dots(q, k) * 0.9 - 0.1 * dots(q, k) ** 2)
         return weights, weights @ v
 
     verdict = judge("scaled_dot_product", answer)

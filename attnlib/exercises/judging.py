@@ -257,6 +257,7 @@ def _changed_input(exercise: Exercise, seen: _Answer, table: Table) -> str:
 
 def _unnamed(exercise: Exercise, seen: _Answer, table: Table, clock: _Clock) -> _Found:
     simple = pattern.plain(seen.outcomes, table.right)
+    simple = simple or pattern.scale(table, seen.outcomes)
     broken = None if simple else _broken_law(exercise, seen.function, clock)
     if broken:
         return broken

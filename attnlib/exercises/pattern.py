@@ -12,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from attnlib.clinic.case import Outcome
-from attnlib.clinic.sight import number
+from attnlib.clinic.match import Table
+from attnlib.clinic.measures_scores import slope
+from attnlib.clinic.sight import Sight, number
 
 Row = npt.NDArray[np.float64]
 
@@ -28,6 +30,13 @@ def rounded(decimals: int) -> str:
     to = f"{decimals} decimals" if decimals != 1 else "1 decimal"
     to = to if decimals else "whole numbers"
     return f"The result is rounded to {to}. Return it as it is; rounding is for print."
+
+
+def scaled_by(factor: str, right: str, case: str) -> str:
+    return (
+        f"Your weights are a softmax of {factor} * q @ kᵀ, where 1/√d_k is {right} "
+        f"({case})."
+    )
 
 
 def always_the_same(value: str) -> str:
@@ -88,6 +97,24 @@ def everywhere(yours: Sequence[Outcome], right: Sequence[Outcome]) -> str:
     if len(mine) > 2 and np.ptp(difference) <= 1e-6:
         return one_difference(number(abs(float(difference[0]))), difference[0] > 0)
     return ""
+
+
+@np.errstate(all="ignore")
+def scale(table: Table, yours: Sequence[Outcome]) -> str:
+    """The factor of the scores, if the weights show one and nothing else is wrong."""
+    said = ""
+    for case, mine, good in zip(table.cases, yours, table.right, strict=True):
+        seen, meant = (
+            table.family.see(case, mine.arrays),
+            table.family.see(case, good.arrays),
+        )
+        factor = slope(Sight(case, mine, good, seen, meant))
+        d_k = seen.sizes.get("d_k")
+        if factor is None or d_k is None or not np.isfinite(mine.arrays[0]).all():
+            return said
+        if not said and abs(factor * d_k**0.5 - 1) > 1e-3:
+            said = scaled_by(number(factor), number(d_k**-0.5), case.name)
+    return said
 
 
 def _strings(

@@ -195,7 +195,6 @@ def test_numbers_that_differ_late_are_shown_so_that_they_differ():
 
     yours, expected = judge("entropy", answer).text.splitlines()[-2:]
     assert yours.split("= ")[1] != expected.split("= ")[1]
-    assert len(expected.split("= ")[1]) == len("[1.21072 1.29371]")
 
 
 def test_a_row_that_sums_to_nearly_one_is_shown_with_its_digits():

@@ -2,6 +2,7 @@
 
 import ast
 import importlib.metadata
+import json
 import os
 import shutil
 import subprocess
@@ -239,3 +240,13 @@ def test_ci_runs_check_and_test_and_nothing_after_them() -> None:
 def test_scripts_are_sound_and_executable(name: str) -> None:
     assert os.access(ROOT / name, os.X_OK)
     subprocess.run(["bash", "-n", str(ROOT / name)], check=True)
+
+
+def test_the_settings_of_lab_are_known_to_lab() -> None:
+    """A misspelt setting would be ignored without a word."""
+    schemas = Path(sys.prefix) / "share/jupyter/lab/schemas"
+    overrides = json.loads((ROOT / "tools/lab_overrides.json").read_text())
+    for plugin, settings in overrides.items():
+        package, _, name = plugin.rpartition(":")
+        schema = json.loads((schemas / package / f"{name}.json").read_text())
+        assert set(settings) <= set(schema["properties"])

@@ -10,13 +10,13 @@ import time
 from pathlib import Path
 
 import nbformat
-from ipykernel.kernelspec import RESOURCES, get_kernel_dict
-from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
-from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
-from traitlets import default
 
-NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+from own_kernel import OwnKernel  # noqa: E402
+
+NOTEBOOKS = ROOT / "notebooks"
 AIMS = {"seconds": 60, "MB": 1000, "kB": 600}
 PEAK = """
 def _peak():
@@ -34,26 +34,13 @@ print(_peak())
 """
 
 
-class ThisPython(KernelSpecManager):
-    """This interpreter, whatever kernels the user has installed."""
-
-    def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
-        return KernelSpec(resource_dir=RESOURCES, **get_kernel_dict())
-
-
-class Kernel(AsyncKernelManager):
-    @default("kernel_spec_manager")
-    def _this_python(self) -> KernelSpecManager:
-        return ThisPython()
-
-
 def measure(path: Path) -> dict[str, float]:
     """Run one stored notebook; nothing is written."""
     notebook = nbformat.read(path, as_version=4)
     notebook.cells.append(nbformat.v4.new_code_cell(PEAK))
     client = NotebookClient(
         notebook,
-        kernel_manager_class=Kernel,
+        kernel_manager_class=OwnKernel,
         timeout=300,
         extra_arguments=["--log-level=ERROR"],
         store_widget_state=False,

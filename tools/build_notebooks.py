@@ -24,9 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import notebook_source as ns
-from ipykernel.kernelspec import RESOURCES, get_kernel_dict
-from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
-from jupyter_client.manager import AsyncKernelManager
 from lesson_rules import broken_rules
 from nbclient import NotebookClient
 from nbclient.exceptions import (
@@ -34,27 +31,14 @@ from nbclient.exceptions import (
     CellTimeoutError,
     DeadKernelError,
 )
+from own_kernel import OwnKernel
 from pictures import Drawer, add_pictures, known_pictures
-from traitlets import default
 
 CELL_TIMEOUT = 120  # seconds; a whole lesson must take less than 60
 
 # Two kernels share two cores: more threads inside each only get in the way.
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM")
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in THREADS}
-
-
-class ThisPython(KernelSpecManager):
-    """Always this interpreter, whatever kernels the user has installed."""
-
-    def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
-        return KernelSpec(resource_dir=RESOURCES, **get_kernel_dict())
-
-
-class Kernel(AsyncKernelManager):
-    @default("kernel_spec_manager")
-    def _this_python(self) -> KernelSpecManager:
-        return ThisPython()
 
 
 def execute(lesson: str, notebook: Any, cwd: Path) -> Any:
@@ -67,7 +51,7 @@ def execute(lesson: str, notebook: Any, cwd: Path) -> Any:
     with tempfile.TemporaryDirectory() as home:
         client = NotebookClient(
             notebook,
-            kernel_manager_class=Kernel,
+            kernel_manager_class=OwnKernel,
             timeout=CELL_TIMEOUT,
             extra_arguments=["--log-level=ERROR"],
             store_widget_state=False,

@@ -1,0 +1,20 @@
+"""The PyTorch side: the same attention as in NumPy, differentiable and trainable.
+
+This is the one part of the library that imports torch when it is imported. The names,
+the axes and the meaning of a mask are those of `attnlib.attention`, and in float64 the
+numbers are the same, too.
+"""
+
+from attnlib.nn.attention import Attention, scaled_dot_product
+from attnlib.nn.cache import KVCache
+from attnlib.nn.init import initialise
+from attnlib.nn.multihead import MultiHead, MultiHeadAttention
+
+__all__ = [
+    "Attention",
+    "KVCache",
+    "MultiHead",
+    "MultiHeadAttention",
+    "initialise",
+    "scaled_dot_product",
+]

@@ -175,7 +175,7 @@ EXERCISES = (
     Exercise(
         name="predicted_std",
         lesson=2,
-        minutes=4,
+        minutes=5,
         solution=predicted_std,
         cases=std_cases,
         returns=(Part("std"),),
@@ -198,7 +198,7 @@ EXERCISES = (
     ValueExercise(
         name="five_divisors",
         lesson=2,
-        minutes=6,
+        minutes=8,
         right=LETTERS,
         hints=(
             "With d_model = d_k = n_k three divisors are equal. Let all sizes differ, "

@@ -148,8 +148,8 @@ def relative_buckets(
     Source: Raffel et al. 2020 (T5), section 2.1, and the authors' code.
     Lesson: 08.
 
-    >>> relative_buckets(1, 7, n_buckets=8, max_distance=4).tolist()
-    [[3, 3, 3, 2, 2, 1, 0]]
+    >>> relative_buckets(1, 8, n_buckets=8, max_distance=16).tolist()
+    [[3, 3, 2, 2, 2, 2, 1, 0]]
     """
     n_buckets = size("n_buckets", n_buckets, least=4 if bidirectional else 2)
     if bidirectional and n_buckets % 2:

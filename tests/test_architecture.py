@@ -29,7 +29,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "attnlib"
 TABLE = {
     0: "attnlib shapes example",
     1: "attention cost",
-    2: "masks heads positions tiles sparse lowrank numerics diagnostics",
+    2: "masks heads positions tiles sparse lowrank numerics diagnostics "
+    "head_diagnostics",
     3: "nn",
     4: "clinic",
     5: "figures explorers widgets",

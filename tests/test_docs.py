@@ -21,7 +21,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "attnlib"
 PLAIN = ("shapes", "example", "attention", "cost", "masks", "heads", "positions")
-PLAIN += ("tiles", "sparse", "lowrank", "numerics", "diagnostics")
+PLAIN += ("tiles", "sparse", "lowrank", "numerics", "diagnostics", "head_diagnostics")
 PACKAGES = ("nn", "clinic")  # public is what their __init__ hands out
 SECTIONS = ("Args:", "Returns:", "Raises:", "Cost:", "Source:", "Lesson:")
 

@@ -82,6 +82,8 @@ def initialise(
     _check(scheme, gain, n_layers)
     q_k_v = (attention.W_q, attention.W_k, attention.W_v)
     everything = (*q_k_v, attention.W_o)
+    if scheme == "pytorch_fused":
+        _check_fused(q_k_v)
     for part in everything:
         if part.bias is not None:
             nn.init.zeros_(part.bias)
@@ -90,14 +92,7 @@ def initialise(
             factor = 1.0 if gain is None else gain
             nn.init.xavier_uniform_(part.weight, factor, generator)
     elif scheme == "pytorch_fused":
-        widths = {part.in_features for part in q_k_v}
-        if len(widths) > 1:
-            raise ValueError(
-                "pytorch_fused needs one width for what W_q, W_k and W_v read, but "
-                f"they read {[part.in_features for part in q_k_v]}; there PyTorch "
-                "does what is called pytorch_separate here."
-            )
-        fans = widths.pop() + sum(part.out_features for part in q_k_v)
+        fans = attention.d_model + sum(part.out_features for part in q_k_v)
         for part in q_k_v:
             _uniform(part.weight, (6 / fans) ** 0.5, generator)
         _as_linear(attention.W_o, generator)
@@ -145,3 +140,13 @@ def _check(scheme: str, gain: float | None, n_layers: int | None) -> None:
             )
     if n_layers is not None and n_layers < 1:
         raise ValueError(f"n_layers must be at least 1, but it is {n_layers}.")
+
+
+def _check_fused(q_k_v: tuple[nn.Linear, ...]) -> None:
+    """One matrix cannot hold three that read inputs of several widths."""
+    widths = [part.in_features for part in q_k_v]
+    if len(set(widths)) > 1:
+        raise ValueError(
+            "pytorch_fused needs one width for what W_q, W_k and W_v read, but they "
+            f"read {widths}; there PyTorch does what is called pytorch_separate here."
+        )

@@ -172,8 +172,8 @@ class MultiHeadAttention(nn.Module):
             causal: hide what comes after a query; the last query stands beside the
                 last key.
             score_bias: added to the scores, broadcastable to (..., n_heads, n_q, n_k).
-            positions: what `rotate` is given; where x stands in the text, (n_q,), after
-                what is in the cache, if left out.
+            positions: what `rotate` is given: where x stands in the text, (n_q,), or
+                (batch, 1, n_q); after what is in the cache, if left out.
             cache: keeps keys and values for the next call. Without a memory it grows by
                 x; with a memory it is filled once.
             return_stages: return all stages, not only the result.
@@ -265,6 +265,11 @@ class MultiHeadAttention(nn.Module):
         _check_input("x", x, "n_q d_model", d_model=self.d_model)
         if self.rotate is None and positions is not None:
             raise ValueError("positions were given, but the module has no rotate.")
+        if positions is not None and positions.shape[-1:] != x.shape[-2:-1]:
+            raise ShapeError(
+                f"positions has shape {tuple(positions.shape)}, which must end in "
+                f"n_q={x.shape[-2]}, the tokens of x."
+            )
         if memory is None:
             if values is not None:
                 raise ValueError("values were given without a memory.")

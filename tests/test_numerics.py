@@ -12,6 +12,7 @@ from hypothesis.extra import numpy as hnp
 from attnlib.attention import softmax
 from attnlib.diagnostics import entropy
 from attnlib.masks import causal
+from attnlib.nn.init import SCHEMES as DRAWN
 from attnlib.numerics import (
     SCHEMES,
     entropy_bound,
@@ -229,17 +230,24 @@ def test_schemes_are_pytorchs():
     separate = torch.nn.MultiheadAttention(512, 8, kdim=256)
     normal = torch.nn.init.xavier_normal_(torch.empty(512, 512), gain=0.02)
     for weight, expected in (
-        (fused.in_proj_weight, init_std("xavier_fused", 512, 512)),
+        (fused.in_proj_weight, init_std("pytorch_fused", 512, 512)),
         (fused.out_proj.weight, init_std("linear", 512, 512)),
-        (separate.q_proj_weight, init_std("xavier", 512, 512)),
-        (separate.k_proj_weight, init_std("xavier", 256, 512)),
+        (separate.q_proj_weight, init_std("pytorch_separate", 512, 512)),
+        (separate.k_proj_weight, init_std("pytorch_separate", 256, 512)),
         (torch.nn.Linear(512, 256).weight, init_std("linear", 512, 256)),
-        (normal, init_std("xavier", 512, 512, gain=0.02)),
+        (normal, init_std("xavier_gain", 512, 512, gain=0.02)),
     ):
         assert weight.std().item() == pytest.approx(expected, rel=0.01)
     assert fused.in_proj_weight.max().item() == pytest.approx(0.054127, rel=1e-3)
-    assert init_std("xavier_fused", 512, 512) == 0.03125
-    assert init_std("xavier", 512, 512, gain=0.02) == pytest.approx(0.00088, rel=0.01)
+    assert init_std("pytorch_fused", 512, 512) == 0.03125
+    assert init_std("xavier_gain", 512, 512, gain=0.02) == pytest.approx(
+        0.00088, rel=0.01
+    )
+
+
+def test_the_names_are_those_of_attnlib_nn():
+    assert set(SCHEMES) - set(DRAWN) == {"gpt2_residual", "normal"}
+    assert set(DRAWN) < set(SCHEMES)
 
 
 def test_gpt2s_numbers():
@@ -253,12 +261,12 @@ def test_gpt2s_numbers():
 
 # Measured beforehand with d_model 512 and 8 heads.
 MEASURED = {
-    ("linear", 1.0): 0.336,
-    ("xavier", 1.0): 0.996,
-    ("xavier_fused", 1.0): 0.498,
-    ("gpt2", 1.0): 0.207,
-    ("xavier", 0.02): 0.0004,
-    ("normal", 1.0): 520.0,
+    ("linear", None): 0.336,
+    ("xavier", None): 0.996,
+    ("pytorch_fused", None): 0.498,
+    ("gpt2", None): 0.207,
+    ("xavier_gain", 0.02): 0.0004,
+    ("normal", None): 520.0,
 }
 
 
@@ -497,18 +505,28 @@ def test_zero_empty_and_half_weights():
         (
             lambda: init_std("he", 4, 4),
             ValueError,
-            "scheme must be one of linear, xavier, xavier_fused, gpt2, gpt2_residual, "
-            "normal; not 'he'.",
+            "there is no initialisation named 'he'; there are xavier, xavier_gain, "
+            "pytorch_fused, pytorch_separate, linear, gpt2, gpt2_residual, normal.",
         ),
         (
             lambda: init_std("gpt2_residual", 4, 4),
             ValueError,
-            "scheme 'gpt2_residual' needs n_layers.",
+            "gpt2_residual needs n_layers, but it was left out.",
+        ),
+        (
+            lambda: init_std("xavier_gain", 4, 4),
+            ValueError,
+            "xavier_gain needs gain, but it was left out.",
         ),
         (
             lambda: init_std("gpt2", 4, 4, gain=0.02),
             ValueError,
-            "scheme 'gpt2' takes no gain, but gain=0.02.",
+            "gain=0.02 belongs to xavier_gain, but the scheme is gpt2.",
+        ),
+        (
+            lambda: init_std("linear", 4, 4, n_layers=2),
+            ValueError,
+            "n_layers=2 belongs to gpt2_residual, but the scheme is linear.",
         ),
         (
             lambda: init_std("linear", 0, 4),

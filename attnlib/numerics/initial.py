@@ -11,12 +11,14 @@ import math
 
 from attnlib.shapes import size
 
-SCHEMES = {
-    "linear": "nn.Linear's default, uniform on +-1 / sqrt(fan_in)",
-    "xavier": "Xavier for W_q, W_k and W_v each by itself",
-    "xavier_fused": "Xavier for W_q, W_k and W_v in one matrix, as nn.MHA has them",
-    "gpt2": "GPT-2's 0.02",
-    "gpt2_residual": "GPT-2's 0.02 / sqrt(2 n_layers), for W_o",
+SCHEMES = {  # attnlib.nn has the same names, but for the last two
+    "xavier": "Xavier for each matrix by itself",
+    "xavier_gain": "Xavier times a gain",
+    "pytorch_fused": "nn.MultiheadAttention: Xavier for W_q, W_k, W_v as one matrix",
+    "pytorch_separate": "the same, where keys or values have a width of their own",
+    "linear": "nn.Linear's default, uniform within 1 / sqrt(fan_in)",
+    "gpt2": "GPT-2's 0.02 for W_q, W_k and W_v",
+    "gpt2_residual": "GPT-2's 0.02 / sqrt(2 n_layers) for W_o",
     "normal": "N(0, 1): no rule at all",
 }
 
@@ -26,31 +28,32 @@ def init_std(
     fan_in: int,
     fan_out: int,
     n_layers: int | None = None,
-    gain: float = 1.0,
+    gain: float | None = None,
 ) -> float:
     """Give the standard deviation of a weight matrix at initialisation, by its scheme.
 
-    linear: 1 / sqrt(3 fan_in); xavier: gain sqrt(2 / (fan_in + fan_out));
-    xavier_fused: gain sqrt(2 / (fan_in + 3 fan_out)); gpt2: 0.02;
-    gpt2_residual: 0.02 / sqrt(2 n_layers); normal: 1
+    xavier, pytorch_separate: sqrt(2 / (fan_in + fan_out)); xavier_gain: gain times it;
+    pytorch_fused: sqrt(2 / (fan_in + 3 fan_out)); linear: 1 / sqrt(3 fan_in);
+    gpt2: 0.02; gpt2_residual: 0.02 / sqrt(2 n_layers); normal: 1
 
     Xavier has the same standard deviation in its uniform and its normal form. Fused,
     it takes the three matrices for one with 3 fan_out outputs: each entry comes out
-    smaller by sqrt(2) where fan_in is fan_out.
+    smaller by sqrt(2) where fan_in is fan_out. The two of PyTorch are for W_q, W_k and
+    W_v; its W_o is "linear".
 
     Args:
         scheme: a key of `SCHEMES`.
         fan_in: how many numbers go in, d_model.
         fan_out: how many come out of one of the matrices, n_heads * d_k.
-        n_layers: how many layers the model has; only gpt2_residual needs it.
-        gain: a factor for the two Xavier schemes; the others take none.
+        n_layers: how many layers the model has; gpt2_residual needs it.
+        gain: the factor of xavier_gain, and only of it.
 
     Returns:
         The standard deviation.
 
     Raises:
-        ValueError: there is no such scheme, gpt2_residual has no n_layers, or a gain
-            is given to a scheme that takes none.
+        ValueError: there is no such scheme, its number is missing, or another one's is
+            given.
         TypeError: a size is not a whole number.
         ShapeError: a size is smaller than 1.
 
@@ -59,32 +62,47 @@ def init_std(
         2019, section 2.3.
     Lesson: 09.
 
-    >>> round(init_std("xavier_fused", 512, 512), 5)
+    >>> init_std("pytorch_fused", 512, 512)
     0.03125
-    >>> round(init_std("xavier", 512, 512) / init_std("xavier_fused", 512, 512), 4)
+    >>> round(init_std("xavier", 512, 512) / init_std("pytorch_fused", 512, 512), 4)
     1.4142
     """
     if scheme not in SCHEMES:
-        raise ValueError(f"scheme must be one of {', '.join(SCHEMES)}; not {scheme!r}.")
+        raise ValueError(
+            f"there is no initialisation named {scheme!r}; there are "
+            f"{', '.join(SCHEMES)}."
+        )
     fan_in = size("fan_in", fan_in, least=1)
     fan_out = size("fan_out", fan_out, least=1)
-    if gain != 1.0 and not scheme.startswith("xavier"):
-        raise ValueError(f"scheme {scheme!r} takes no gain, but gain={gain}.")
+    if gain is not None and scheme != "xavier_gain":
+        raise ValueError(
+            f"gain={gain} belongs to xavier_gain, but the scheme is {scheme}."
+        )
     if n_layers is not None:
         n_layers = size("n_layers", n_layers, least=1)
-    if scheme == "linear":
-        return 1 / math.sqrt(3 * fan_in)
-    if scheme == "xavier":
-        return gain * math.sqrt(2 / (fan_in + fan_out))
-    if scheme == "xavier_fused":
-        return gain * math.sqrt(2 / (fan_in + 3 * fan_out))
-    if scheme == "gpt2":
-        return 0.02
-    if scheme == "gpt2_residual":
-        if n_layers is None:
-            raise ValueError("scheme 'gpt2_residual' needs n_layers.")
-        return 0.02 / math.sqrt(2 * n_layers)
-    return 1.0
+        if not scheme.startswith("gpt2"):
+            raise ValueError(
+                f"n_layers={n_layers} belongs to gpt2_residual, but the scheme is "
+                f"{scheme}."
+            )
+    match scheme:
+        case "xavier" | "pytorch_separate":
+            return math.sqrt(2 / (fan_in + fan_out))
+        case "xavier_gain":
+            if gain is None:
+                raise ValueError("xavier_gain needs gain, but it was left out.")
+            return abs(gain) * math.sqrt(2 / (fan_in + fan_out))
+        case "pytorch_fused":
+            return math.sqrt(2 / (fan_in + 3 * fan_out))
+        case "linear":
+            return 1 / math.sqrt(3 * fan_in)
+        case "gpt2":
+            return 0.02
+        case "gpt2_residual":
+            if n_layers is None:
+                raise ValueError("gpt2_residual needs n_layers, but it was left out.")
+            return 0.02 / math.sqrt(2 * n_layers)
+    return 1.0  # normal
 
 
 def logit_std(
@@ -116,11 +134,11 @@ def logit_std(
     Source: Vaswani et al. 2017, footnote 4, carried back to the weights.
     Lesson: 09.
 
-    >>> for scheme in ("linear", "xavier", "xavier_fused", "gpt2", "normal"):
+    >>> for scheme in ("linear", "xavier", "pytorch_fused", "gpt2", "normal"):
     ...     print(scheme, round(logit_std(init_std(scheme, 512, 512), 512, 64), 3))
     linear 0.333
     xavier 1.0
-    xavier_fused 0.5
+    pytorch_fused 0.5
     gpt2 0.205
     normal 512.0
     """

@@ -277,6 +277,20 @@ def test_errors_name_the_sizes(arguments, kind, text):
 
 
 @pytest.mark.parametrize(
+    ("of_q", "of_k", "fine"),
+    [((2, 1), (3,), True), ((0,), (1,), True), ((2,), (0,), False), ((2, 3), (2,), 0)],
+)
+def test_batch_axes_broadcast_or_not(of_q, of_k, fine):
+    q, k = torch.ones(*of_q, 4, 2), torch.ones(*of_k, 5, 2)
+    if fine:
+        batch = np.broadcast_shapes(of_q, of_k)
+        assert scaled_dot_product(q, k, k).out.shape == (*batch, 4, 2)
+    else:
+        with pytest.raises(ShapeError, match="do not broadcast"):
+            scaled_dot_product(q, k, k)
+
+
+@pytest.mark.parametrize(
     ("arguments", "kind", "text"),
     [
         (

@@ -352,6 +352,15 @@ def test_copies_pickles_and_prints():
     assert "n_heads=4, n_kv_heads=2, d_k=2" in repr(attention)
 
 
+def test_a_compiler_follows_it_without_a_break():
+    attention, x = made(8, 4, n_kv_heads=2), normal(2, 3, 8)
+    compiled = torch.compile(attention, backend="eager", fullgraph=True)
+    mask = torch.from_numpy(masks.padding([2, 3], 3))
+    with torch.no_grad():
+        out = compiled(x, mask=mask, causal=True)
+        close(out, attention(x, mask=mask, causal=True))
+
+
 # Errors.
 
 

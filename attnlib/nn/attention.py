@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from attnlib.shapes import Array, ShapeError, check_shapes
+from attnlib.nn.shapes import check_batch, check_tensor, check_tensors, fits, short
+from attnlib.shapes import ShapeError
 
 
 @dataclass(frozen=True)
@@ -103,29 +103,12 @@ def scaled_dot_product(
     return Attention(raw_scores, scores, weights, kept @ v)
 
 
-def check_tensor(name: str, value: object) -> None:
-    """Raise unless the value is a floating tensor."""
-    if not isinstance(value, Tensor):
-        kind = type(value).__name__
-        hint = f"; torch.from_numpy({name}) makes one" if kind == "ndarray" else ""
-        raise TypeError(f"{name} must be a torch.Tensor, but it is a {kind}{hint}.")
-    if not value.dtype.is_floating_point:
-        raise TypeError(
-            f"{name} must be a floating tensor, but its dtype is {_short(value)}."
-        )
-
-
 def check_dropout(dropout: float) -> None:
     """Raise unless it is a share of the weights that leaves something."""
     if not 0 <= dropout < 1:
         raise ValueError(
             f"dropout must be at least 0 and less than 1, but it is {dropout}."
         )
-
-
-def stand_in(tensor: Tensor) -> Array:
-    """An array of the tensor's shape without its numbers, for `check_shapes`."""
-    return np.broadcast_to(np.float64(0), tuple(tensor.shape))
 
 
 def _softmax(scores: Tensor) -> Tensor:
@@ -140,27 +123,15 @@ def _softmax(scores: Tensor) -> Tensor:
 
 
 def _check(q: Tensor, k: Tensor, v: Tensor) -> int:
-    for name, tensor in (("q", q), ("k", k), ("v", v)):
-        check_tensor(name, tensor)
+    sizes = check_tensors(
+        {"q": (q, "n_q d_k"), "k": (k, "n_k d_k"), "v": (v, "n_k d_v")}
+    )
     if not q.dtype == k.dtype == v.dtype:
         raise TypeError(
-            f"q, k and v must have one dtype, but they have {_short(q)}, {_short(k)} "
-            f"and {_short(v)}."
+            f"q, k and v must have one dtype, but they have {short(q)}, {short(k)} "
+            f"and {short(v)}."
         )
-    sizes = check_shapes(
-        {
-            "q": (stand_in(q), "n_q d_k"),
-            "k": (stand_in(k), "n_k d_k"),
-            "v": (stand_in(v), "n_k d_v"),
-        }
-    )
-    of_q, of_k, of_v = (tuple(tensor.shape[:-2]) for tensor in (q, k, v))
-    try:
-        np.broadcast_shapes(of_q, of_k, of_v)
-    except ValueError:
-        raise ShapeError(
-            f"the batch axes of q {of_q}, k {of_k} and v {of_v} do not broadcast."
-        ) from None
+    check_batch(q, k, v)
     return sizes["d_k"]
 
 
@@ -168,17 +139,17 @@ def _mask(mask: Tensor | npt.ArrayLike, scores: Tensor) -> Tensor:
     look = torch.as_tensor(mask, device=scores.device)
     if look.dtype != torch.bool:
         raise TypeError(
-            f"mask must be boolean (True = may look), but its dtype is {_short(look)}; "
+            f"mask must be boolean (True = may look), but its dtype is {short(look)}; "
             "numbers to add to the scores are score_bias."
         )
-    if _fits(look, scores):
+    if fits(look.shape, scores.shape):
         return look
     shape, wanted = tuple(look.shape), tuple(scores.shape)
     text = (
         f"mask with shape {shape} does not broadcast to the scores' shape {wanted}, "
         "which ends in (n_q, n_k)"
     )
-    if look.ndim == 3 and _fits(look[:, None], scores):
+    if look.ndim == 3 and fits(look[:, None].shape, scores.shape):
         text += (
             "; a mask for each sequence of the batch needs an axis of 1 for the heads"
         )
@@ -189,21 +160,9 @@ def _score_bias(score_bias: Tensor, scores: Tensor) -> Tensor:
     if isinstance(score_bias, Tensor) and score_bias.dtype == torch.bool:
         raise TypeError("score_bias is added to the scores; a boolean one is a mask.")
     check_tensor("score_bias", score_bias)
-    if not _fits(score_bias, scores):
+    if not fits(score_bias.shape, scores.shape):
         raise ShapeError(
             f"score_bias with shape {tuple(score_bias.shape)} does not broadcast to "
             f"the scores' shape {tuple(scores.shape)}, which ends in (n_q, n_k)."
         )
     return score_bias.to(scores)  # a float32 bias must not widen float16 scores
-
-
-def _fits(tensor: Tensor, scores: Tensor) -> bool:
-    wanted = tuple(scores.shape)
-    try:
-        return np.broadcast_shapes(tuple(tensor.shape), wanted) == wanted
-    except ValueError:
-        return False
-
-
-def _short(tensor: Tensor) -> str:
-    return str(tensor.dtype).removeprefix("torch.")

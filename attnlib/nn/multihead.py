@@ -15,17 +15,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from attnlib.nn.attention import (
-    check_dropout,
-    check_tensor,
-    scaled_dot_product,
-    stand_in,
-)
+from attnlib.nn.attention import check_dropout, scaled_dot_product
 from attnlib.nn.cache import KVCache
 from attnlib.nn.convert import arguments, copy_weights
 from attnlib.nn.heads import merge_heads, repeat_heads, split_heads
 from attnlib.nn.init import initialise
-from attnlib.shapes import ShapeError, check_shapes, size
+from attnlib.nn.shapes import check_tensors
+from attnlib.shapes import ShapeError, size
 
 Rotate = Callable[[Tensor, Tensor], Tensor]  # (x, positions) -> x, the same shape
 
@@ -262,7 +258,7 @@ class MultiHeadAttention(nn.Module):
         positions: Tensor | None,
     ) -> tuple[Tensor, Tensor] | None:
         """Raise where the inputs do not fit; return what k and v are made of."""
-        _check_input("x", x, "n_q d_model", d_model=self.d_model)
+        check_tensors({"x": (x, "n_q d_model")}, d_model=self.d_model)
         if self.rotate is None and positions is not None:
             raise ValueError("positions were given, but the module has no rotate.")
         if positions is not None and positions.shape[-1:] != x.shape[-2:-1]:
@@ -285,7 +281,7 @@ class MultiHeadAttention(nn.Module):
                 "rotate puts x at its positions, but a memory has none in the same "
                 "text; cross-attention needs a module without rotate."
             )
-        _check_input("memory", memory, "n_k d_memory", d_memory=self.d_memory)
+        check_tensors({"memory": (memory, "n_k d_memory")}, d_memory=self.d_memory)
         if values is None:
             if self.d_values != self.d_memory:
                 raise ShapeError(
@@ -294,17 +290,12 @@ class MultiHeadAttention(nn.Module):
                 )
             return memory, memory
         sizes = {"n_k": memory.shape[-2], "d_values": self.d_values}
-        _check_input("values", values, "n_k d_values", **sizes)
+        check_tensors({"values": (values, "n_k d_values")}, **sizes)
         return memory, values
 
 
 def _size(name: str, value: int | None, otherwise: int) -> int:
     return otherwise if value is None else size(name, value, least=1)
-
-
-def _check_input(name: str, value: Tensor, axes: str, **sizes: int) -> None:
-    check_tensor(name, value)
-    check_shapes({name: (stand_in(value), axes)}, **sizes)
 
 
 def _rotated(rotate: Rotate, name: str, x: Tensor, positions: Tensor) -> Tensor:

@@ -1,0 +1,71 @@
+"""The checks of `attnlib.shapes` for tensors: the same sentences where sizes differ.
+
+Where all is well they are plain Python on shapes, so that `torch.compile` can follow
+a whole model without a break.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+
+import numpy as np
+from torch import Tensor
+
+from attnlib.shapes import ShapeError, check_shapes
+
+
+def check_tensors(
+    tensors: Mapping[str, tuple[Tensor, str]], **known: int
+) -> dict[str, int]:
+    """Read the sizes of named axes off floating tensors, as `check_shapes` does."""
+    sizes, fit = dict(known), True
+    for name, (tensor, axes) in tensors.items():
+        check_tensor(name, tensor)
+        names = axes.split()
+        fit = fit and tensor.ndim >= len(names)
+        for axis, found in zip(reversed(names), reversed(tensor.shape), strict=False):
+            fit = fit and sizes.setdefault(axis, found) == found
+    if not fit:  # check_shapes finds the words; arrays of the same shapes will do
+        check_shapes(
+            {
+                name: (np.broadcast_to(np.float64(0), tuple(tensor.shape)), axes)
+                for name, (tensor, axes) in tensors.items()
+            },
+            **known,
+        )
+    return sizes
+
+
+def check_tensor(name: str, value: object) -> None:
+    """Raise unless the value is a floating tensor."""
+    if not isinstance(value, Tensor):
+        kind = type(value).__name__
+        hint = f"; torch.from_numpy({name}) makes one" if kind == "ndarray" else ""
+        raise TypeError(f"{name} must be a torch.Tensor, but it is a {kind}{hint}.")
+    if not value.dtype.is_floating_point:
+        raise TypeError(
+            f"{name} must be a floating tensor, but its dtype is {short(value)}."
+        )
+
+
+def check_batch(q: Tensor, k: Tensor, v: Tensor) -> None:
+    """Raise unless the batch axes, with the heads, broadcast."""
+    of_q, of_k, of_v = (tuple(tensor.shape[:-2]) for tensor in (q, k, v))
+    backwards = (reversed(shape) for shape in (of_q, of_k, of_v))
+    for sizes in zip_longest(*backwards, fillvalue=1):
+        if len({n for n in sizes if n != 1}) > 1:
+            raise ShapeError(
+                f"the batch axes of q {of_q}, k {of_k} and v {of_v} do not broadcast."
+            )
+
+
+def fits(shape: Sequence[int], wanted: Sequence[int]) -> bool:
+    """Whether something of this shape broadcasts to exactly the wanted one."""
+    pairs = zip(reversed(shape), reversed(wanted), strict=False)
+    return len(shape) <= len(wanted) and all(a in (1, b) for a, b in pairs)
+
+
+def short(tensor: Tensor) -> str:
+    """The name of the tensor's dtype without the word torch."""
+    return str(tensor.dtype).removeprefix("torch.")

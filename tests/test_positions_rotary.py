@@ -193,7 +193,7 @@ def test_a_wrong_layout_is_right_at_position_0_only():
 
 
 def test_weights_change_as_in_the_conversion_of_llama():
-    d_model, n_heads, d = 5, 3, 4
+    d_model, n_heads, d = 5, 3, 8  # with d = 4 both orders are the same
     W = random(d_model, n_heads * d)
     there = torch.from_numpy(W.T).reshape(n_heads, d // 2, 2, d_model)
     expected = there.transpose(1, 2).reshape(n_heads * d, d_model).T.numpy()
@@ -203,8 +203,8 @@ def test_weights_change_as_in_the_conversion_of_llama():
 
 
 def test_changed_weights_give_the_same_scores_in_the_other_layout():
-    n_heads, d, at = 3, 4, np.arange(6)
-    x, W_q, W_k = random(6, 5), random(5, 12, seed=1), random(5, 12, seed=2)
+    n_heads, d, at = 3, 8, np.arange(6)
+    x, W_q, W_k = random(6, 5), random(5, 24, seed=1), random(5, 24, seed=2)
 
     def raw_scores(W_q, W_k, layout):
         heads = [(x @ W).reshape(6, n_heads, d).swapaxes(0, 1) for W in (W_q, W_k)]
@@ -299,6 +299,8 @@ def test_yarn_known_numbers():
 
 def test_yarn_where_every_pair_turns_often_or_none_does():
     plain = rope_frequencies(8, 2.0)
+    assert yarn_range(8, base=2.0, trained_length=10**6) == (7, 7)
+    assert yarn_range(8, trained_length=2) == (0, 0)
     often = yarn_frequencies(8, 4, base=2.0, trained_length=10**6)
     np.testing.assert_array_equal(often, plain)
     seldom = yarn_frequencies(8, 4, trained_length=2)

@@ -300,7 +300,7 @@ def test_yarn_known_numbers():
 def test_yarn_where_every_pair_turns_often_or_none_does():
     plain = rope_frequencies(8, 2.0)
     assert yarn_range(8, base=2.0, trained_length=10**6) == (7, 7)
-    assert yarn_range(8, trained_length=2) == (0, 0)
+    assert yarn_range(8, base=2.0, trained_length=2) == (0, 0)
     often = yarn_frequencies(8, 4, base=2.0, trained_length=10**6)
     np.testing.assert_array_equal(often, plain)
     seldom = yarn_frequencies(8, 4, trained_length=2)

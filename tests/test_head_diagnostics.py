@@ -137,6 +137,14 @@ def test_heads_that_do_the_same_and_heads_that_share_no_key():
     np.testing.assert_allclose(head_divergences(weights), expected, atol=1e-15)
 
 
+def test_heads_that_are_nearly_the_same_are_not_nearer_than_near():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(1, 50, 5)) + 1e-9 * rng.normal(size=(20, 50, 5))
+    # One row at a time: in the mean, rounding below 0 would hide.
+    rows = np.swapaxes(softmax(scores), 0, 1)[:, :, None]
+    assert head_divergences(rows).min() == 0
+
+
 def test_heads_that_know_nothing_of_each_other_are_not_at_zero():
     weights = softmax(np.random.default_rng(0).normal(size=(2, 512, 512)))
     # Scores of variance 1: E[exp(s)]^2 / E[exp(2 s)] is 1 / e.

@@ -341,7 +341,7 @@ def test_softcap_keeps_the_type():
 
 
 @steady
-@given(st.integers(0, 99), st.sampled_from([10.0, 1e-3, 1e150]))
+@given(st.integers(0, 99), st.sampled_from([10.0, 1e-3, 1e200]))
 def test_qk_norm_does_not_see_how_large_W_q_is(seed, factor):
     rng = np.random.default_rng(seed)
     x, W_q, k = (

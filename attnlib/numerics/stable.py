@@ -160,7 +160,7 @@ def sigma_reparam(W: npt.ArrayLike, gamma: float = 1.0) -> Array:
     check_shapes({"W": (W, "d_in d_out")})
     weight = _floating(numbers("W", W))
     wide = weight.astype(np.result_type(weight.dtype, np.float32))
-    if weight.size == 0:
+    if weight.size == 0:  # NumPy 2.2 knows no norm of nothing
         return wide.astype(weight.dtype)
     norm = np.linalg.norm(wide, ord=2, axis=(-2, -1), keepdims=True)
     scaled = float(gamma) * (wide / np.where(norm == 0, 1, norm))
@@ -169,7 +169,7 @@ def sigma_reparam(W: npt.ArrayLike, gamma: float = 1.0) -> Array:
 
 def _unit(vectors: Array) -> Array:
     vectors = _floating(vectors)
-    # In float16, squares overflow from 256 on; a largest entry of 1 has no such limit.
+    # Squares overflow long before the numbers do; those of numbers up to 1 never.
     largest = np.abs(vectors).max(axis=-1, keepdims=True, initial=0)
     wide = np.result_type(vectors.dtype, np.float32)
     even = vectors.astype(wide) / np.where(largest == 0, 1, largest)

@@ -305,6 +305,11 @@ def test_batch_axes_broadcast_or_not(of_q, of_k, fine):
             "(3, 3), which ends in (n_q, n_k).",
         ),
         (
+            {"score_bias": torch.zeros(3, 3, dtype=torch.int64)},
+            TypeError,
+            "score_bias must be a floating tensor, but its dtype is int64.",
+        ),
+        (
             {"dropout": 1.0},
             ValueError,
             "dropout must be at least 0 and less than 1, but it is 1.0.",

@@ -108,6 +108,15 @@ def test_a_generator_repeats_and_another_seed_does_not():
     assert again.W_k.weight.requires_grad
 
 
+@pytest.mark.parametrize("scheme", ["pytorch_fused", "pytorch_separate", "linear"])
+def test_all_weights_come_from_the_generator_whatever_was_there(scheme):
+    first, second = MultiHeadAttention(8, 2), MultiHeadAttention(8, 2)
+    for attention in (first, second):
+        initialise(attention, scheme, generator=torch.Generator().manual_seed(3))
+    for name, weight in first.state_dict().items():
+        assert torch.equal(weight, second.state_dict()[name])
+
+
 @pytest.mark.parametrize(
     ("scheme", "more", "text"),
     [

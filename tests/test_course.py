@@ -484,3 +484,11 @@ def test_ctrl_c_is_one_line(
     monkeypatch.setattr(commands, "ensure", stop)
     assert commands.main(["notebooks"], "") == 130
     assert "the same command goes on from here" in capsys.readouterr().err
+
+
+def test_the_help_of_lab_needs_no_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(commands, "ensure", lambda extra: pytest.fail("installed"))
+    assert commands.lab(["--help"]) == 0
+    assert "--no-browser" in capsys.readouterr().out

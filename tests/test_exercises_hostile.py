@@ -381,10 +381,12 @@ def test_a_loop_for_ever_is_stopped(loop):
     assert time.monotonic() - start < 10
 
 
-@pytest.mark.parametrize("loop", [forever, swallowing])
-def test_a_loop_for_ever_is_stopped_outside_the_main_thread(loop):
+def test_a_loop_for_ever_is_stopped_outside_the_main_thread():
+    # One that swallows every exception is stopped there by luck only, within seconds
+    # as a rule: CPython looks for our exception at few places, all of them in its try.
     found = []
-    thread = threading.Thread(target=lambda: found.append(run.run(loop, (), 0.2)))
+    run_it = lambda: found.append(run.run(forever, (), 0.2))  # noqa: E731
+    thread = threading.Thread(target=run_it, daemon=True)
     thread.start()
     thread.join(timeout=30)
     assert found

@@ -23,6 +23,13 @@ from tools.environment import (
 )
 
 START = "notebooks/00_start_here.ipynb"
+LAB_HELP = """python course.py lab [options]
+
+Opens the lessons in JupyterLab, which gets the options. The useful ones:
+    --no-browser     print the address only
+    --port 8890      another port than 8888
+    --ip 0.0.0.0     for other machines to reach it
+All of them: `.venv/bin/jupyter lab --help`, once .venv is there."""
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM")
 
 
@@ -75,13 +82,16 @@ def look_at_port(arguments: list[str]) -> None:
 
 
 def lab(arguments: list[str]) -> int:
+    if {"-h", "--help"} & set(arguments):  # says it without an install of minutes
+        print(LAB_HELP)
+        return 0
     look_at_port(arguments)
     ensure("notebooks")
     settings = VENV / "share/jupyter/lab/settings"
     settings.mkdir(parents=True, exist_ok=True)
     shutil.copy(ROOT / "tools/lab_overrides.json", settings / "overrides.json")
     trust()
-    say("starting JupyterLab; Ctrl-C stops it.")
+    say("starting JupyterLab; Ctrl-C, twice, stops it.")
     # The root is the course, not notebooks/, so that links to the glossary work.
     where = [f"--ServerApp.root_dir={ROOT}", f"--LabApp.default_url=/lab/tree/{START}"]
     if os.name != "nt" and os.geteuid() == 0:  # in a container; else JupyterLab stops

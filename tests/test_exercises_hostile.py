@@ -9,6 +9,7 @@ import random
 import sys
 import threading
 import time
+import types
 import warnings
 
 import numpy as np
@@ -479,3 +480,22 @@ def test_the_arguments_of_a_case_are_never_touched():
 
 def test_a_nan_in_the_input_is_no_change():
     assert run.run(lambda x: x, (np.array([np.nan]),)).changed == ()
+
+
+def test_exit_in_a_notebook_leaves_the_kernel_alone(monkeypatch):
+    """There exit() raises nothing: it asks the shell, which then ends the kernel."""
+
+    class Shell:
+        ended = False
+
+        def ask_exit(self):
+            self.ended = True
+
+    shell = Shell()
+    ipython = types.SimpleNamespace(get_ipython=lambda: shell)
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    ran = run.run(lambda: shell.ask_exit(), ())
+    assert isinstance(ran.error, SystemExit)
+    assert not shell.ended
+    shell.ask_exit()
+    assert shell.ended  # put back

@@ -301,3 +301,24 @@ def test_a_batch_that_matters_says_what_to_do():
         "The first item of a batch gives other numbers alone than in the batch" in said
     )
     assert "Count axes and sizes from the end" in said
+
+
+@pytest.mark.parametrize("shift", [lambda x: x, lambda x: x - x.max()])
+def test_a_softmax_that_overflows_hears_why(shift):
+    """With the axis fixed as well it is no named pair, but the cause is plain."""
+
+    def softmax(x, axis=-1):
+        e = np.exp(shift(x))
+        return e / e.sum(axis=-1, keepdims=True)
+
+    verdict = judge("softmax", softmax)
+    assert verdict.status == "nan"
+    assert "(M06)" in verdict.text
+    assert "subtract the largest number of each row" in verdict.text
+
+
+def test_an_empty_row_hears_why():
+    from attnlib.exercises.explain import why_not_finite
+
+    assert "(M14)" in why_not_finite((np.array([0.0, -np.inf]),))
+    assert why_not_finite((np.ones(3), None, 4)) == ""

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from attnlib.exercises import frames, habits, meanings, text
 from attnlib.exercises.frames import Place
 
@@ -195,3 +197,12 @@ MEANINGS: tuple[tuple[str, str, str | Callable[[_Error], str]], ...] = (
     ("MemoryError", r"", meanings.MEMORY),
     ("AssertionError", r"", meanings.ASSERTION),
 )
+
+
+def why_not_finite(args: tuple[object, ...]) -> str:
+    """The likely cause of NaN or infinity, read off the arguments; or nothing."""
+    arrays = [a for a in args if isinstance(a, np.ndarray) and a.dtype.kind == "f"]
+    finite = [np.abs(a[np.isfinite(a)]).max(initial=0.0) for a in arrays]
+    if any(np.isneginf(a).any() for a in arrays):
+        return text.EMPTY_ROW
+    return text.OVERFLOW if max(finite, default=0.0) > 700 else ""

@@ -243,7 +243,8 @@ def _first_slip(exercise: Exercise, seen: _Answer, table: Table) -> _Found | Non
                 first = tuple(int(i) for i in np.argwhere(bad)[0])
                 place = str(list(first)) if first else "its only place"
                 what = "NaN" if np.isnan(mine[first]) else "infinity"
-                return "nan", text.not_finite(part.name, what, place, case.name), ()
+                said = text.not_finite(part.name, what, place, case.name)
+                return "nan", said + explain.why_not_finite(case.args), ()
     return None
 
 

@@ -124,6 +124,7 @@ def _quiet(text: _Sink) -> Iterator[None]:
     sys.stdin, builtins.input = _NoStdin(), _no_input
     try:
         with (
+            _no_exit(),
             contextlib.redirect_stdout(text),
             contextlib.redirect_stderr(text),
             warnings.catch_warnings(),
@@ -137,6 +138,24 @@ def _quiet(text: _Sink) -> Iterator[None]:
         sys.setrecursionlimit(recursion)
         np.random.set_state(state)  # noqa: NPY002
         random.setstate(dice)
+
+
+@contextlib.contextmanager
+def _no_exit() -> Iterator[None]:
+    """In a notebook, exit() asks the kernel to end; here it raises, as in a script."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is None:
+        yield
+        return
+
+    def ask_exit() -> None:
+        raise SystemExit
+
+    shell.ask_exit = ask_exit
+    try:
+        yield
+    finally:
+        del shell.ask_exit
 
 
 @contextlib.contextmanager

@@ -206,6 +206,16 @@ def not_finite(name: str, what: str, place: str, case: str) -> str:
     )
 
 
+OVERFLOW = (
+    "\nexp is infinity beyond 709 and 0 below -745; infinity / infinity and 0 / 0 are "
+    "NaN (M06). Before exp, subtract the largest number of each row, along its axis."
+)
+EMPTY_ROW = (
+    "\nA row of -inf throughout has nothing to divide: -inf minus -inf, and 0 over 0, "
+    "are NaN (M14). Choose zeros for it with np.where."
+)
+
+
 def mutates(names: Sequence[str], case: str) -> str:
     return (
         f"It changes its input {listed(names)} (case: {case}). The caller still needs "

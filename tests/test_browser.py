@@ -45,6 +45,11 @@ UNNAMED = """() => [...document.querySelectorAll(
     !(e.getAttribute('aria-label') || e.closest('label') || e.textContent.trim()))
   .map(e => e.outerHTML.slice(0, 200))"""
 
+NAMED_ALIKE = """() => [...document.querySelectorAll('.attn-bench')].flatMap(bench => {
+  const names = [...bench.querySelectorAll('[aria-label]')].map(e => e.ariaLabel);
+  return names.filter((name, at) => names.indexOf(name) < at);
+})"""
+
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
@@ -80,6 +85,7 @@ def test_a_lesson_in_lab(name: str, running: Lab, browser: Any) -> None:
             raised.all_text_contents()
         )
         assert page.evaluate(UNNAMED) == []
+        assert page.evaluate(NAMED_ALIKE) == []
         cells = page.locator(".jp-Notebook .jp-Cell").count()
         for slider in page.locator(".attn input[type=range]").all():
             slide(page, slider)
@@ -221,6 +227,21 @@ def work(page: Any, bench: Any) -> None:
             assert results.text_content() == first
         reset.press("Enter")
         assert bench.locator(".attn-bad").text_content() == ""
+        before = replies(bench)
+        box.fill("1e308")
+        answered(page, bench, before)
+        assert "infinite or NaN" in bench.locator(".attn-bad").text_content()
+        assert max(map(len, bench.locator(".attn-out td").all_text_contents())) < 12
+        before = replies(bench)
+        reset.press("Enter")
+        answered(page, bench, before)
+        assert bench.locator(".attn-bad").text_content() == ""
+        value = box.input_value()
+        box.hover()
+        box.focus()
+        page.mouse.wheel(0, 100)
+        page.wait_for_timeout(300)
+        assert box.input_value() == value, "the wheel changed a number"
     for row in bench.locator("th > button").all():
         row.press("Enter")
         told = bench.locator(".attn-say").text_content()
@@ -262,9 +283,7 @@ def test_a_learner_comes_back(running: Lab, browser: Any) -> None:
             slide(watch.page, slider)
         off = watch.page.locator(".attnlib-workbench .attn-off")
         assert off.count() == 2
-        assert off.first.text_content() == (
-            "Run this cell in JupyterLab to edit the tables."
-        )
+        assert off.first.text_content() == "A picture. Run this cell to edit it."
         assert watch.page.get_by_text("model not found").count() == 0
         assert watch.complaints == []
 

@@ -133,9 +133,28 @@ def test_any_float_survives_json(values):
     for value, found in zip(values, kept, strict=True):
         if np.isfinite(value):
             assert found == pytest.approx(value, abs=6e-4, rel=1e-12)
-            assert text(found, 3).replace("-", "").replace(".", "").isdigit()
+            form = r"-?\d\.\d\de\+\d+" if abs(found) >= 1e5 else r"-?\d+\.\d{3}"
+            assert re.fullmatch(form, text(found, 3))
         else:
             assert text(found, 3) in {"NaN", "∞", "-∞"}
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (99_999.99, "99999.99"),
+        (100_000, "1.00e+5"),
+        (-100_500, "-1.01e+5"),  # a tie goes away from zero, as in the browser
+        (999_999, "1.00e+6"),
+        (2.0000000000000002e307, "2.00e+307"),
+    ],
+)
+def test_large_numbers_are_short(value, shown):
+    assert text(value, 2) == shown
+
+
+def test_rows_wrap_where_the_column_is_narrow():
+    assert "flex-wrap:nowrap" not in asset("style.css")
 
 
 def test_minus_zero_is_zero():

@@ -25,6 +25,12 @@ def test_the_bundle_has_a_sentence_tables_and_a_live_view():
     assert bench._repr_mimebundle_()[WIDGET] == bundle[WIDGET]
 
 
+def test_a_stored_bench_says_first_that_it_is_a_picture():
+    html = twice().html
+    assert html.count("A picture. Run this cell to edit it.") == 1
+    assert html.index("<b>Twice</b>") < html.index("A picture.") < html.index("<table")
+
+
 def test_the_fallback_is_the_same_every_time():
     assert twice().html == twice().html
     assert "model_id" not in twice().html

@@ -7,6 +7,7 @@ one: a cell only says how far it is from zero, as the CSS variable `--a`.
 
 from __future__ import annotations
 
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 from html import escape
 from typing import Literal
 
@@ -14,6 +15,7 @@ from attnlib.explorers.numbers import Number
 
 Colour = Literal["weights", "signed", "mask", "groups", "none"]
 
+LARGE = 1e5  # from here up a number is shown as 1.00e+5; its digits help nobody
 WORDS = {"nan": "NaN", "inf": "∞", "-inf": "-∞"}
 # A notebook that is not trusted loses our style sheet and scripts in JupyterLab, but
 # keeps plain style attributes. These colours are half transparent there: the text
@@ -35,11 +37,14 @@ PLAIN_BAR, PLAIN_FRAME = "#2f86c5", "#d55e00"
 def text(value: Number, digits: int) -> str:
     """A number as the reader sees it.
 
-    >>> text(0.5, 2), text("-inf", 2)
-    ('0.50', '-∞')
+    >>> text(0.5, 2), text("-inf", 2), text(2e307, 2)
+    ('0.50', '-∞', '2.00e+307')
     """
     if isinstance(value, str):
         return WORDS[value]
+    if abs(value) >= LARGE:
+        with localcontext(rounding=ROUND_HALF_UP):  # as toExponential rounds
+            return f"{Decimal(value):.2e}"
     shown = f"{value:.{digits}f}"
     return shown.removeprefix("-") if float(shown) == 0 else shown
 

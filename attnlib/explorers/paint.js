@@ -3,6 +3,7 @@ const WORDS = { nan: "NaN", inf: "∞", "-inf": "-∞" };
 
 function shown(value, digits) {
   if (typeof value === "string") return WORDS[value];
+  if (Math.abs(value) >= 1e5) return value.toExponential(2);
   const text = value.toFixed(digits);
   return Number(text) === 0 ? text.replace("-", "") : text;
 }

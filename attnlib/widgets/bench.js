@@ -10,6 +10,14 @@ function make(tag, attributes, text) {
   return element;
 }
 
+// Words may repeat; spoken names may not: cat, chases, chases (2).
+function numbered(labels) {
+  return labels.map((label, at) => {
+    const nth = labels.slice(0, at + 1).filter((other) => other === label).length;
+    return nth > 1 ? `${label} (${nth})` : label;
+  });
+}
+
 function begin(root, model) {
   const spec = model.get("spec");
   root.classList.add("attn-bench");
@@ -22,6 +30,9 @@ function begin(root, model) {
   const controls = {};
   const say = make("p", { class: "attn-say", "aria-live": "polite" });
   const bad = make("p", { class: "attn-bad", role: "alert" });
+  const isWord = (text) => Object.values(WORDS).includes(text);
+  const firstWords = Object.fromEntries(Object.entries(results).map(([name, table]) => [name,
+    [...table.tBodies[0].querySelectorAll("td")].map((cell) => isWord(cell.textContent))]));
 
   // --- talking to the kernel: one question at a time, always the newest state
   const me = Math.random().toString(36).slice(2);
@@ -42,7 +53,7 @@ function begin(root, model) {
     waiting = null;
     if (reply.error) bad.textContent = `${reply.error} The tables still show the last good state.`;
     else {
-      if (!anyInvalid()) bad.textContent = "";
+      if (!anyInvalid()) bad.textContent = warning(reply.results);
       for (const [name, values] of Object.entries(reply.results)) {
         results[name].dataset.maximum = reply.maxima[name];
         paint(results[name], { v: values, changed: true });
@@ -53,6 +64,16 @@ function begin(root, model) {
   };
   model.on("msg:custom", onReply);
 
+  // A mask may put -∞ into a table; where all inputs are numbers, only size does.
+  function warning(found) {
+    if (spec.inputs.some((input) => input.kind === "bool")) return "";
+    const lost = Object.keys(found).filter((name) => found[name].some((value, at) =>
+      typeof value === "string" && !firstWords[name][at]));
+    if (!lost.length) return "";
+    const what = lost.some((name) => name.includes("scores")) ? "scores" : "numbers";
+    return `A number became infinite or NaN: the ${what} are too large.`;
+  }
+
   const anyInvalid = () => root.querySelector('[aria-invalid="true"]');
   const changed = () => { refresh(); ask(); };
 
@@ -62,11 +83,12 @@ function begin(root, model) {
     const width = table.tBodies[0].rows[0].cells.length - 1;
     const columns = [...table.tHead.rows[0].cells].slice(1).map((c) => c.textContent);
     const rows = [...table.tBodies[0].rows].map((r) => r.cells[0].textContent);
+    const [called, under] = [numbered(rows), numbered(columns)];
     const list = [];
-    controls[input.name] = { input, table, rows, columns, width, list };
+    controls[input.name] = { input, table, rows, columns, called, under, width, list };
     state[input.name] = [...input.values];
     [...table.tBodies[0].querySelectorAll("td")].forEach((cell, at) => {
-      const name = `${input.name}, row ${rows[Math.floor(at / width)]}, column ${columns[at % width]}`;
+      const name = `${input.name}, row ${called[Math.floor(at / width)]}, column ${under[at % width]}`;
       cell.className = "attn-edit";
       cell.textContent = "";
       const control = input.kind === "bool" ? toggle(input.name, at, name) : entry(input.name, at, name);
@@ -77,7 +99,7 @@ function begin(root, model) {
     if (spec.watch === input.name) {
       [...table.tBodies[0].rows].forEach((row, i) => {
         const button = make("button", { type: "button", "aria-pressed": "false",
-          "aria-label": `show what ${rows[i]} sees` }, rows[i]);
+          "aria-label": `show what ${called[i]} sees` }, rows[i]);
         button.addEventListener("click", () => { chosen = chosen === i ? null : i; refresh(); });
         row.cells[0].replaceChildren(button);
       });
@@ -87,6 +109,8 @@ function begin(root, model) {
   function entry(name, at, label) {
     const box = make("input", { type: "number", step: "0.1", "aria-label": label });
     box.value = state[name][at];
+    // The wheel would change the number in focus; it is to scroll the page.
+    box.addEventListener("wheel", () => box.blur(), { passive: true });
     box.addEventListener("input", () => {
       const value = box.value.trim() === "" ? NaN : Number(box.value);
       const good = Number.isFinite(value) && !box.validity.badInput;
@@ -172,7 +196,7 @@ function begin(root, model) {
   }
 
   function light() {
-    const { rows, columns, width, table } = controls[spec.watch];
+    const { rows, columns, called, under, width, table } = controls[spec.watch];
     [...table.tBodies[0].rows].forEach((row, i) =>
       row.cells[0].firstElementChild.setAttribute("aria-pressed", String(i === chosen)));
     const seen = columns.map((_, j) => chosen !== null && Boolean(state[spec.watch][chosen * width + j]));
@@ -186,10 +210,10 @@ function begin(root, model) {
     }
     if (chosen === null) say.textContent = "Choose a row to see what it looks at.";
     else {
-      const names = columns.filter((_, j) => seen[j]);
+      const names = under.filter((_, j) => seen[j]);
       say.textContent = names.length
-        ? `${rows[chosen]} looks at ${names.join(", ")}.`
-        : `${rows[chosen]} may look at nothing: its weights and its output are zeros.`;
+        ? `${called[chosen]} looks at ${names.join(", ")}.`
+        : `${called[chosen]} may look at nothing: its weights and its output are zeros.`;
     }
   }
 

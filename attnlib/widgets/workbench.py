@@ -136,9 +136,9 @@ class Workbench:
             f'aria-label="{escape(self.title)}">'
             f"<style>{asset('style.css')}{BENCH_CSS}</style>"
             f'<p class="attn-title"><b>{escape(self.title)}</b></p>'
+            '<p class="attn-off">A picture. Run this cell to edit it.</p>'
             f'<div class="attn-in" style="margin-bottom:16px">{before}</div>'
             f'<div class="attn-out">{self._drawn}</div>{legend([*inputs, *results])}'
-            '<p class="attn-off">Run this cell in JupyterLab to edit the tables.</p>'
             "</div>"
         )
 

@@ -1,6 +1,8 @@
 // A workbench: the tables of the page become editable, the kernel computes the rest.
 const PATIENCE = 6000; // milliseconds until we say that the kernel does not answer
 
+const SILENT = "The kernel does not answer. If it is not busy, run this cell again.";
+
 function make(tag, attributes, text) {
   const element = document.createElement(tag);
   for (const [key, value] of Object.entries(attributes || {})) element.setAttribute(key, value);
@@ -36,21 +38,24 @@ function begin(root, model) {
 
   // --- talking to the kernel: one question at a time, always the newest state
   const me = Math.random().toString(36).slice(2);
-  let count = 0, waiting = null, dirty = false, timer = null;
+  let count = 0, seen = 0, waiting = null, dirty = false, timer = null;
   const ask = () => {
     if (waiting) { dirty = true; return; }
     dirty = false;
     waiting = `${me}-${++count}`;
     timer = setTimeout(() => {
       waiting = null;
-      bad.textContent = "The kernel does not answer. If it is not busy, run this cell again.";
+      bad.textContent = SILENT;
+      if (root.isConnected) ask(); // a question that was lost is asked again
     }, PATIENCE);
     model.send({ kind: "edit", id: waiting, inputs: state });
   };
   const onReply = (reply) => {
-    if (!reply || reply.kind !== "reply" || reply.id !== waiting) return;
-    clearTimeout(timer);
-    waiting = null;
+    if (!reply || reply.kind !== "reply") return;
+    const [who, number] = String(reply.id).split("-");
+    if (who !== me || Number(number) <= seen) return;
+    seen = Number(number); // a slow kernel may answer the question before the last
+    if (reply.id === waiting) { clearTimeout(timer); waiting = null; }
     if (reply.error) bad.textContent = `${reply.error} The tables still show the last good state.`;
     else {
       if (!anyInvalid()) bad.textContent = warning(reply.results);
@@ -60,7 +65,7 @@ function begin(root, model) {
       }
     }
     root.dataset.replies = String(Number(root.dataset.replies || 0) + 1);
-    if (dirty) ask();
+    if (dirty && !waiting) ask();
   };
   model.on("msg:custom", onReply);
 

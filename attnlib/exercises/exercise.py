@@ -21,9 +21,12 @@ How to add one to lesson NN, in `attnlib/exercises/lesson_NN.py`:
    `Misconception(value, sentence)`; `solution` prints `show`, a line of code.
 7. Put all in `EXERCISES = (...)` at the end of the file. Nothing else: the files named
    `lesson_*.py` are found by their names.
-8. Three hints: where to look; the idea; nearly the line. None holds the solution.
-9. Copy `get(name).stub_source` into the exercise cell of the notebook.
-10. Run `pytest tests/test_exercises_*.py tests/test_clinic_*.py`: they take in every
+8. Where the answer is written in PyTorch: `tensors=True`. Cases and family stay NumPy;
+   each array becomes a tensor just before the call, and in-place changes are seen. The
+   solution takes `torch` and `F` from `attnlib.exercises.tensors`, which import late.
+9. Three hints: where to look; the idea; nearly the line. None holds the solution.
+10. Copy `get(name).stub_source` into the exercise cell of the notebook.
+11. Run `pytest tests/test_exercises_*.py tests/test_clinic_*.py`: they take in every
     exercise and every family by themselves.
 """
 
@@ -85,6 +88,7 @@ class Exercise:
     why: str
     laws: tuple[Law, ...] = ()
     advice: str = ""  # what to say when shapes do not fit, beside the shapes
+    tensors: bool = False  # the answer is called with tensors, not with arrays
 
     @cached_property
     def solution_source(self) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attnlib.exercises import frames, habits, meanings, text
+from attnlib.exercises import frames, habits, meanings, text, torch_habits
 from attnlib.exercises.frames import Place
 
 LONGEST = 160  # characters of a message
@@ -23,10 +23,15 @@ class _Error:
     place: Place | None
     function: Callable[..., object]
     advice: str
+    tensors: bool
 
 
 def raised(
-    error: BaseException, function: Callable[..., object], case: str, advice: str = ""
+    error: BaseException,
+    function: Callable[..., object],
+    case: str,
+    advice: str = "",
+    tensors: bool = False,
 ) -> str:
     """Where it arose, what it usually means, and the error in its own words."""
     kind = type(error).__name__
@@ -36,7 +41,7 @@ def raised(
         return text.exits(kind)
     place = frames.find(error, function)
     message = _message(error)
-    meaning = _meaning(kind, _Error(message, place, function, advice))
+    meaning = _meaning(kind, _Error(message, place, function, advice, tensors))
     where = text.at_line(place.line, place.function, place.source) if place else ""
     return text.raised(kind, _shortened(message), where, meaning, case)
 
@@ -72,7 +77,8 @@ def _meaning(kind: str, error: _Error) -> str:
     none = _about_none(error)
     if none:
         return none
-    habit = habits.meaning(kind, error.message, error.place)
+    own = torch_habits.meaning if error.tensors else habits.meaning
+    habit = own(kind, error.message, error.place)
     if habit:
         return habit
     for name, pattern, meaning in MEANINGS:

@@ -88,7 +88,7 @@ class Place:
         """The shape of a name, of `name.T` or of `name[i]`, without running it."""
         if isinstance(node, ast.Name):
             value = self.values.get(node.id)
-            return value.shape if type(value) is np.ndarray else None
+            return _shape(value)
         if is_attribute(node) and node.attr == "T":
             inner = self.shape(node.value)
             return None if inner is None else inner[::-1]
@@ -101,6 +101,13 @@ class Place:
         if isinstance(node, ast.Name):
             return type(self.values.get(node.id)) is int
         return isinstance(node, ast.Constant) and type(node.value) is int
+
+
+def _shape(value: object) -> Shape | None:
+    kind = type(value)
+    if kind is np.ndarray or (kind.__module__, kind.__name__) == ("torch", "Tensor"):
+        return tuple(value.shape)  # type: ignore[attr-defined]
+    return None
 
 
 def _names(node: ast.AST) -> set[str]:

@@ -22,6 +22,7 @@ from attnlib.exercises import compare, explain, frames, pattern, stubs, text
 from attnlib.exercises.exercise import Exercise
 from attnlib.exercises.read import Read, read
 from attnlib.exercises.run import LIMIT, Ran, run
+from attnlib.exercises.tensors import as_tensors
 
 Status = Literal[
     "not started",
@@ -129,6 +130,7 @@ def _call(
     """Call the answer and read what it returns, both under the same guard."""
 
     def read_answer(*given: object) -> Read:
+        given = as_tensors(given) if exercise.tensors else given
         return read(answer(*given), exercise.returns, wanted)
 
     return run(read_answer, args, clock.next())
@@ -217,7 +219,8 @@ def _first_slip(exercise: Exercise, seen: _Answer, table: Table) -> _Found | Non
     for i, (case, yours, right) in enumerate(triples):
         error = seen.runs[i].error
         if error is not None:
-            said = explain.raised(error, seen.function, case.name, exercise.advice)
+            advice, torch = exercise.advice, exercise.tensors
+            said = explain.raised(error, seen.function, case.name, advice, torch)
             return "raised", said, ()
         if seen.sentences[i]:
             said = seen.sentences[i]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeGuard, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -81,7 +81,7 @@ def plain(value: object) -> Result | str:
         return text.TOO_LARGE.format(shape=np.ndarray.__dict__["shape"].__get__(value))
     try:
         if type(value).__module__.split(".")[0] == "torch":
-            value = value.detach().cpu().numpy()  # type: ignore[attr-defined]
+            value = _of_tensor(value)
         array = np.array(value, copy=True, subok=False)
     except Exception:
         return text.RAGGED if is_a(value, list, tuple) else _kind(value)
@@ -93,6 +93,12 @@ def plain(value: object) -> Result | str:
         is_array = is_a(value, np.ndarray)
         return text.OBJECTS.format(dtype=array.dtype) if is_array else _kind(value)
     return array
+
+
+def _of_tensor(value: Any) -> object:
+    value = value.detach().cpu()
+    # NumPy has no bfloat16; float32 holds each of its numbers.
+    return (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()
 
 
 def is_a(value: object, *kinds: type[Kind]) -> TypeGuard[Kind]:

@@ -24,6 +24,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attnlib.exercises import tensors
+
 LIMIT = 3.0  # seconds for one call
 # Modules whose functions an answer may replace or delete, for itself and for all.
 SHARED = (builtins, math, random, np, np.linalg, np.random)
@@ -125,6 +127,7 @@ def _quiet(text: _Sink) -> Iterator[None]:
     try:
         with (
             _no_exit(),
+            tensors.settings_put_back(),
             contextlib.redirect_stdout(text),
             contextlib.redirect_stderr(text),
             warnings.catch_warnings(),
@@ -160,8 +163,9 @@ def _no_exit() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _modules_put_back() -> Iterator[None]:
-    """Undo what the function replaced or deleted in NumPy and in Python itself."""
-    before = [(vars(module), dict(vars(module))) for module in SHARED]
+    """Undo what the function replaced or deleted in NumPy, torch and Python itself."""
+    shared = (*SHARED, *tensors.loaded())
+    before = [(vars(module), dict(vars(module))) for module in shared]
     update, missing = dict.update, object()
     try:
         yield

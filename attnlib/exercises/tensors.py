@@ -1,0 +1,67 @@
+"""Exercises on PyTorch tensors, without importing torch before one is checked.
+
+Cases, families and matching are NumPy, also here: the arguments become tensors just
+before the learner's function is called, and `read` turns its results back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+
+class _Late:
+    """Stands for a module that is imported when something of it is first used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(importlib.import_module(self._name), attribute)
+
+
+# For the solutions in `lesson_NN.py`: they read as they would in a notebook.
+torch = _Late("torch")
+F = _Late("torch.nn.functional")
+
+
+def as_tensors(args: tuple[object, ...]) -> tuple[object, ...]:
+    """The same arguments, each array as a tensor that shares its memory.
+
+    Shared, so that a change in place is seen in the array afterwards.
+    """
+    return tuple(
+        torch.from_numpy(np.ascontiguousarray(a)) if isinstance(a, np.ndarray) else a
+        for a in args
+    )
+
+
+def loaded() -> tuple[ModuleType, ...]:
+    """The modules of torch that an answer may have patched; none if it is not there."""
+    names = ("torch", "torch.nn.functional")
+    return tuple(sys.modules[name] for name in names if name in sys.modules)
+
+
+@contextlib.contextmanager
+def settings_put_back() -> Iterator[None]:
+    """Undo what an answer set for all of torch: dtype, threads, gradients, the dice."""
+    if not loaded():
+        yield
+        return
+    dice = torch.random.get_rng_state()
+    dtype, threads = torch.get_default_dtype(), torch.get_num_threads()
+    gradients = torch.is_grad_enabled()
+    try:
+        yield
+    finally:
+        torch.random.set_rng_state(dice)
+        torch.set_default_dtype(dtype)
+        torch.set_grad_enabled(gradients)
+        if torch.get_num_threads() != threads:
+            torch.set_num_threads(threads)

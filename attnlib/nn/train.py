@@ -73,8 +73,9 @@ def train(
         lr: the learning rate, or a function from the number of the step to it.
         optimiser: "adam" or "sgd", with PyTorch's usual settings.
         clip: the largest norm of all gradients together; None leaves them as they are.
-        report: called after every step with the number of steps done and the loss, as
-            `attnlib.widgets.progress` is.
+        report: called after every step with the number of steps done and the loss;
+            `attnlib.widgets.progress` makes one. If it has a method `close`, that is
+            called at the end, however the training ends.
         allow_nonfinite: whether to go on, NaN and all, instead of raising.
 
     Returns:
@@ -143,6 +144,9 @@ def train(
     finally:
         model.zero_grad()
         model.train(was_training)
+        close = getattr(report, "close", None)
+        if close is not None:
+            close()
     trained = Trained(len(losses), tuple(losses), tuple(norms), interrupted, steps)
     if interrupted:
         print(trained)

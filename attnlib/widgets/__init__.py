@@ -1,9 +1,11 @@
 """Figures that need the kernel: tables a learner edits, and what follows from them.
 
-`Workbench` is the general one; `mask_painter` is a workbench with one mask.
+`Workbench` is the general one; `mask_painter` is a workbench with one mask. `progress`
+is a bar for long cells, and leaves one line.
 """
 
 from attnlib.widgets.painter import mask_painter
+from attnlib.widgets.progress import progress
 from attnlib.widgets.workbench import Workbench
 
-__all__ = ["Workbench", "mask_painter"]
+__all__ = ["Workbench", "mask_painter", "progress"]

@@ -6,6 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import scaled_dot_product_attention as sdpa
+from torch_tools import close, normal, one_thread  # noqa: F401
 
 from attnlib import attention as plain
 from attnlib import masks
@@ -18,25 +19,8 @@ batches = st.sampled_from([(), (2,), (0,), (3, 2)])
 STAGES = ("raw_scores", "scores", "weights", "out")
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-def normal(*shape, seed=0, grad=False):
-    array = np.random.default_rng(seed).normal(size=shape)
-    return torch.from_numpy(array).requires_grad_(grad)
-
-
 def coin(*shape, seed=5, share=0.6):
     return torch.from_numpy(np.random.default_rng(seed).random(shape) < share)
-
-
-def close(ours, theirs, atol=1e-10):
-    torch.testing.assert_close(ours, theirs, rtol=0, atol=atol)
 
 
 # Values: NumPy defines them.

@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch_tools import close, normal, one_thread  # noqa: F401
 
 from attnlib import masks
 from attnlib.nn import KVCache, MultiHeadAttention
@@ -15,22 +16,6 @@ from attnlib.positions import rope
 from attnlib.shapes import ShapeError
 
 steady = settings(derandomize=True, deadline=None, max_examples=30)
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-def normal(*shape, seed=0):
-    return torch.from_numpy(np.random.default_rng(seed).normal(size=shape))
-
-
-def close(ours, theirs, atol=1e-10):
-    torch.testing.assert_close(ours, theirs, rtol=0, atol=atol)
 
 
 def turn(x, positions):

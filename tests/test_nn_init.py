@@ -3,19 +3,12 @@
 import pytest
 import torch
 from torch import nn
+from torch_tools import one_thread  # noqa: F401
 
 from attnlib.nn import MultiHeadAttention, initialise
 
 D = 512
 XAVIER, FUSED, LINEAR = 0.076547, 0.054127, 0.044194  # bounds at d_model = 512
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def drawn(init, *, seed=0, **more):

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention as sdpa
+from torch_tools import close, normal, one_thread  # noqa: F401
 
 from attnlib import heads, masks
 from attnlib.nn import MultiHeadAttention
@@ -20,22 +21,6 @@ sizes = st.integers(0, 4)
 least_one = st.integers(1, 3)
 batches = st.sampled_from([(), (2,), (0,), (3, 2)])
 STAGES = ("q", "k", "v", "raw_scores", "scores", "weights", "mixed", "out")
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-def normal(*shape, seed=0):
-    return torch.from_numpy(np.random.default_rng(seed).normal(size=shape))
-
-
-def close(ours, theirs, atol=1e-10):
-    torch.testing.assert_close(ours, theirs, rtol=0, atol=atol)
 
 
 def made(*arguments, seed=0, **more):

@@ -1,4 +1,4 @@
-"""What each head does: its sink, how loud it is, and which other head it resembles.
+"""What each head does: where it looks, how loud it is, and which head it resembles.
 
 All of it is measured on one axis of heads, before `W_o` blends them: on the weights,
 (..., n_heads, n_q, n_k), or on what they mix, (..., n_heads, n_q, d_v). After the
@@ -6,6 +6,8 @@ merge there are no heads left to index: `out[:, i]` is a token.
 """
 
 from __future__ import annotations
+
+import sys
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +51,80 @@ def sink_mass(weights: npt.ArrayLike, n_sinks: int = 1) -> Array:
     rows = w.any(axis=-1).sum(axis=-1)
     mass = w[..., :n_sinks].sum(axis=(-2, -1))
     return np.asarray(mass / np.maximum(rows, 1))
+
+
+def offset_mass(weights: npt.ArrayLike, offset: int) -> Array:
+    """Measure how much of its weight a head puts on the key so many places back.
+
+    mass = mean over rows i of w_i,(i - offset), where there is such a key
+
+    The last query stands beside the last key, as under a causal mask. With offset 1 it
+    is the score of a previous-token head. 0 is the token itself, -1 the next one. Empty
+    rows are left out. Compare with the other offsets: a head that really looks one
+    place back has little elsewhere.
+
+    Args:
+        weights: (..., n_q, n_k), with or without an axis of heads before these two.
+        offset: how many places back the key stands.
+
+    Returns:
+        The mass for each head, (...), from 0 to 1; 0 where no row has such a key.
+
+    Raises:
+        ShapeError: weights have fewer than two axes.
+        TypeError: weights are not an array of numbers, or offset no whole number.
+
+    Cost: one pass over n_q weights of each head.
+    Source: Voita et al. 2019, section 5, who call such heads positional.
+    Lesson: 06.
+
+    >>> float(offset_mass([[1.0, 0.0, 0.0], [0.9, 0.1, 0.0], [0.0, 0.7, 0.3]], 1))
+    0.8
+    """
+    w = _wide("weights", weights)
+    sizes = check_shapes({"weights": (w, "n_q n_k")})
+    offset = size("offset", offset, least=-sys.maxsize)
+    rows = np.arange(sizes["n_q"])
+    return _mean_at(w, rows, rows + sizes["n_k"] - sizes["n_q"] - offset)
+
+
+def induction_score(weights: npt.ArrayLike, period: int, start: int = 0) -> Array:
+    """Measure how well a head finds what came after its token the last time.
+
+    score = mean over rows i >= start + period of w_i,(i - period + 1)
+
+    It is meant for a text that says the same `period` tokens again and again: the token
+    of row i stood at i - period, and what came next, at the key after it. Take random
+    tokens, so that nothing else points there, and more than one period: a head that
+    always looks so many places back would pass with one.
+
+    Args:
+        weights: (..., n, n), the weights on the repeated text.
+        period: how many tokens there are before they come again.
+        start: how many tokens stand before them, such as one <start>.
+
+    Returns:
+        The score for each head, (...), from 0 to 1; 0 where nothing comes again.
+
+    Raises:
+        ShapeError: weights have fewer than two axes or n_q and n_k differ, period is
+            smaller than 1, or start than 0.
+        TypeError: weights are not an array of numbers, or period or start no whole
+            number.
+
+    Cost: one pass over n weights of each head.
+    Source: Olsson et al. 2022, their prefix-matching score.
+    Lesson: 06.
+
+    >>> looks = [[1, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0.2, 0, 0.8, 0]]
+    >>> float(induction_score(looks, period=2))
+    0.9
+    """
+    w = _wide("weights", weights)
+    n = check_shapes({"weights": (w, "n n")})["n"]
+    period, start = size("period", period, least=1), size("start", start, least=0)
+    rows = np.arange(min(start + period, n), n)
+    return _mean_at(w, rows, rows - period + 1)
 
 
 def head_norms(mixed: npt.ArrayLike) -> Array:
@@ -199,3 +275,11 @@ def _wide(name: str, value: npt.ArrayLike) -> Array:
     if array.dtype.kind != "f":
         return array.astype(np.float64)
     return array.astype(np.result_type(array.dtype, np.float32), copy=False)
+
+
+def _mean_at(w: Array, rows: npt.NDArray[np.intp], keys: npt.NDArray[np.intp]) -> Array:
+    """The mean of w[row, key] over pairs that exist and rows that are not empty."""
+    there = (keys >= 0) & (keys < w.shape[-1])
+    rows, keys = rows[there], keys[there]
+    filled = w[..., rows, :].any(axis=-1).sum(axis=-1)
+    return np.asarray(w[..., rows, keys].sum(axis=-1) / np.maximum(filled, 1))

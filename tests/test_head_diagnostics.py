@@ -14,6 +14,8 @@ from attnlib.head_diagnostics import (
     head_divergences,
     head_imbalance,
     head_norms,
+    induction_score,
+    offset_mass,
     sink_mass,
 )
 from attnlib.heads import merge_heads
@@ -50,6 +52,90 @@ def test_even_weights_under_a_causal_mask_give_the_harmonic_mean():
     expected = sum(1 / i for i in range(1, n + 1)) / n
     assert sink_mass(weights) == pytest.approx(expected)
     assert sink_mass(weights[1:]) == pytest.approx((expected * n - 1) / (n - 1))
+
+
+# where they look
+
+
+@steady
+@given(st.integers(0, 99), st.integers(0, 6), st.integers(0, 6), st.integers(-7, 7))
+def test_the_offset_mass_is_the_mean_of_a_diagonal(seed, n_q, n_k, offset):
+    w = heads(seed, (2, 3, n_q, n_k), empty=0.3) if n_k else np.zeros((2, 3, n_q, 0))
+    found = offset_mass(w, offset)
+    for b in range(2):
+        for h in range(3):
+            seen = [
+                w[b, h, i, i + n_k - n_q - offset]
+                for i in range(n_q)
+                if 0 <= i + n_k - n_q - offset < n_k and w[b, h, i].any()
+            ]
+            expected = sum(seen) / len(seen) if seen else 0
+            assert found[b, h] == pytest.approx(expected)
+
+
+def test_all_offsets_together_see_the_whole_weight():
+    n = 5
+    w = softmax(np.where(causal(n), 0.0, -np.inf))
+    rows = [n - offset for offset in range(n)]
+    total = sum(
+        offset_mass(w, offset) * row for offset, row in zip(range(n), rows, strict=True)
+    )
+    assert total == pytest.approx(n)
+    assert offset_mass(np.eye(4), 0) == 1
+    assert offset_mass(np.eye(4, k=1), -1) == offset_mass(np.eye(4, k=-1), 1) == 1
+
+
+def test_the_last_query_stands_beside_the_last_key():
+    w = np.array([[0, 0, 0.75, 0.25, 0], [0, 0, 0, 0.5, 0.5]])
+    assert offset_mass(w, 1) == 0.625
+
+
+@pytest.mark.parametrize("start", [0, 1, 3])
+@pytest.mark.parametrize("period", [1, 4, 6])
+def test_a_head_that_looks_up_what_came_next_scores_one(period, start):
+    n = 13
+    ids = np.concatenate([[99] * start, np.resize(np.arange(period), n - start)])
+    w = np.zeros((2, n, n))
+    for i in range(start + period, n):
+        (places,) = np.nonzero(ids[:i] == ids[i])
+        w[0, i, places[-1] + 1] = 1.0  # after the same token, the last time
+        w[1, i, places[-1]] = 1.0  #     the same token itself
+    w[:, : start + period, 0] = 1.0  # the first copy does not count
+    assert induction_score(w, period, start).tolist() == [1.0, 0.0]
+
+
+def test_a_fixed_offset_passes_with_one_period_and_fails_with_another():
+    w = np.eye(40, k=-9)
+    assert induction_score(w, 10) == 1
+    assert induction_score(w, 11) == 0
+    assert induction_score(w, 40) == induction_score(np.zeros((0, 0)), 3) == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (
+            lambda: induction_score(np.eye(4), 0),
+            ShapeError,
+            "period must be at least 1, but it is 0.",
+        ),
+        (
+            lambda: induction_score(np.eye(4), 2, -1),
+            ShapeError,
+            "start must be at least 0, but it is -1.",
+        ),
+        (lambda: induction_score(np.zeros((3, 4)), 2), ShapeError, "n"),
+        (
+            lambda: offset_mass(np.eye(4), 0.5),
+            TypeError,
+            "offset must be a whole number, but it is 0.5.",
+        ),
+        (lambda: offset_mass(np.zeros(4), 1), ShapeError, "weights"),
+    ],
+)
+def test_questions_about_places_that_do_not_fit_are_refused(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
 
 
 # how loud

@@ -1,6 +1,6 @@
 """Levels: imports only point down, and importing stays light.
 
-    0  shapes, example                    names, errors, the course's three tokens
+    0  shapes, example, checkpoints       names, errors, three tokens, models' files
     1  attention, cost                    the formula
     2  masks, heads, diagnostics, ...     what is built on it, in NumPy
     3  nn                                 the PyTorch side, the only one to import it
@@ -27,7 +27,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "attnlib"
 TABLE = {
-    0: "attnlib shapes example",
+    0: "attnlib shapes example checkpoints",
     1: "attention cost",
     2: "masks heads positions tiles sparse lowrank numerics diagnostics "
     "head_diagnostics",
@@ -42,7 +42,9 @@ TABLE = {
 BORROWS = {("figures", "explorers"), ("widgets", "explorers")}
 LEVEL = {name: level for level, names in TABLE.items() for name in names.split()}
 SHOWS = {"plotly", "ipywidgets", "anywidget", "IPython"}
-HEAVY = SHOWS | {"torch", "matplotlib", "pandas", "scipy", "nbformat", "jupyterlab"}
+READS = {"safetensors", "tokenizers"}  # the files of real models, in nn.models alone
+HEAVY = SHOWS | READS | {"torch", "matplotlib", "pandas", "scipy", "sklearn"}
+HEAVY |= {"nbformat", "jupyterlab"}
 LINES = 320  # "about 300": a little room, so that no one shortens a comment for it
 
 
@@ -128,6 +130,9 @@ def objections(module: str, source: str, is_package: bool = False) -> list[str]:
         elif top == "torch":
             if level < 3 or (own != "nn" and not found.lazy):
                 said.append(f"{at} imports torch: only attnlib.nn may, when imported.")
+        elif top in READS:
+            if not module.startswith("attnlib.nn.models."):
+                said.append(f"{at} imports {top}: only attnlib.nn.models may.")
         elif level < 5 and top not in {*sys.stdlib_module_names, "numpy"}:
             said.append(f"{at} imports {top}: below level 5 there is NumPy only.")
     length = len(source.splitlines())
@@ -174,6 +179,14 @@ def test_the_numpy_levels_load_nothing_heavy():
     below = [name for name in MODULES if LEVEL[home(name)] < 5 and home(name) != "nn"]
     assert len(below) > 5
     assert loaded(below, HEAVY) == set()
+
+
+def test_nn_reads_no_real_model_before_it_is_asked_to():
+    assert loaded(["attnlib.nn"], READS | {"sklearn"}) == set()
+
+
+def test_where_the_files_of_models_lie_is_said_by_the_standard_library_alone():
+    assert loaded(["attnlib.checkpoints"], HEAVY | {"numpy"}) == set()
 
 
 def test_nothing_but_nn_loads_torch():
@@ -267,6 +280,11 @@ def test_nothing_but_nn_loads_torch():
             "attnlib.diagnostics:1 imports scipy: below level 5 there is NumPy only.",
         ),
         (
+            "attnlib.nn.text",
+            "from tokenizers import Tokenizer",
+            "attnlib.nn.text:1 imports tokenizers: only attnlib.nn.models may.",
+        ),
+        (
             "attnlib.masks",
             "x = 1\n" * (LINES + 1),
             "attnlib.masks has 321 lines: one idea a file, about 300 lines.",
@@ -288,6 +306,7 @@ def test_a_module_that_breaks_a_rule_is_named(module, source, text):
             "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch",
         ),
         ("attnlib.nn.cache", "import torch\nfrom attnlib.shapes import ShapeError"),
+        ("attnlib.nn.models.any", "from safetensors.torch import load_file"),
         ("attnlib.figures.charts", "from attnlib.explorers.numbers import compact"),
         ("attnlib.widgets", "import anywidget\nfrom attnlib.attention import softmax"),
         ("attnlib.__main__", "from attnlib import doctor\nimport argparse"),

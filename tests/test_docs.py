@@ -20,8 +20,18 @@ from types import ModuleType
 import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "attnlib"
-PLAIN = ("shapes", "example", "attention", "cost", "masks", "heads", "positions")
+PLAIN = (
+    "shapes",
+    "example",
+    "checkpoints",
+    "attention",
+    "cost",
+    "masks",
+    "heads",
+    "positions",
+)
 PLAIN += ("tiles", "sparse", "lowrank", "numerics", "diagnostics", "head_diagnostics")
+PLAIN += tuple(f"nn/models/{n}" for n in "minilm smollm2 whisper sound".split())
 PACKAGES = ("nn", "clinic")  # public is what their __init__ hands out
 SECTIONS = ("Args:", "Returns:", "Raises:", "Cost:", "Source:", "Lesson:")
 
@@ -73,7 +83,8 @@ def objections(function: Callable[..., object]) -> list[str]:
 FUNCTIONS: dict[str, Callable[..., object]] = {}
 for _name in (*PLAIN, *PACKAGES):
     if (PACKAGE / f"{_name}.py").exists() or (PACKAGE / _name).is_dir():
-        FUNCTIONS |= public_functions(importlib.import_module(f"attnlib.{_name}"))
+        _module = importlib.import_module(f"attnlib.{_name.replace('/', '.')}")
+        FUNCTIONS |= public_functions(_module)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -20,18 +20,10 @@ from types import ModuleType
 import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "attnlib"
-PLAIN = (
-    "shapes",
-    "example",
-    "checkpoints",
-    "attention",
-    "cost",
-    "masks",
-    "heads",
-    "positions",
-)
+PLAIN = ("shapes", "example", "attention", "cost", "masks", "heads", "positions")
 PLAIN += ("tiles", "sparse", "lowrank", "numerics", "diagnostics", "head_diagnostics")
-PLAIN += tuple(f"nn/models/{n}" for n in "minilm smollm2 whisper sound".split())
+PLAIN += ("checkpoints", "nn/models/minilm", "nn/models/smollm2")
+PLAIN += ("nn/models/whisper", "nn/models/sound")
 PACKAGES = ("nn", "clinic")  # public is what their __init__ hands out
 SECTIONS = ("Args:", "Returns:", "Raises:", "Cost:", "Source:", "Lesson:")
 

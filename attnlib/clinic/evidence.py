@@ -15,6 +15,7 @@ from attnlib.clinic import (
     measures_masks,
     measures_scores,
     measures_spread,
+    measures_torch,
 )
 from attnlib.clinic.case import RIGHT, Faults, Outcome
 from attnlib.clinic.match import Table
@@ -27,6 +28,7 @@ MEASURES: dict[str, Measure] = {
     **measures_masks.MEASURES,
     **measures_heads.MEASURES,
     **measures_spread.MEASURES,
+    **measures_torch.MEASURES,
 }
 
 

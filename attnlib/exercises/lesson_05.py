@@ -1,0 +1,310 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
+"""The exercises of lesson 05: what changes when NumPy becomes PyTorch?"""
+
+import numpy as np
+
+from attnlib import attention
+from attnlib.clinic import probes
+from attnlib.clinic.case import Case
+from attnlib.clinic.families.gradients import ATTENTION_GRADIENT
+from attnlib.clinic.families.in_proj import FROM_IN_PROJ
+from attnlib.clinic.families.sdpa import MATCH_SDPA
+from attnlib.exercises.exercise import (
+    Exercise,
+    Law,
+    Misconception,
+    Part,
+    ValueExercise,
+)
+from attnlib.exercises.laws import batch_independent, finite, invariant
+from attnlib.exercises.tensors import F, torch
+
+
+def attention_gradient(q, k, v, grad_out):
+    """Carry a gradient from out back to q, k and v, in NumPy.
+
+    q: (..., n_q, d_k)   k: (..., n_k, d_k)   v: (..., n_k, d_v)
+    grad_out: (..., n_q, d_v), how the loss answers to each number of out
+    returns: grad_q, grad_k, grad_v, in the shapes of q, k and v
+    """
+    weights = attention.scaled_dot_product(q, k, v).weights
+    grad_v = np.swapaxes(weights, -1, -2) @ grad_out
+    grad_weights = grad_out @ np.swapaxes(v, -1, -2)
+    share = (weights * grad_weights).sum(axis=-1, keepdims=True)
+    grad_raw = weights * (grad_weights - share) / np.sqrt(q.shape[-1])
+    return grad_raw @ k, np.swapaxes(grad_raw, -1, -2) @ q, grad_v
+
+
+def match_sdpa(q, k, v, mask=None, causal=False):
+    """Call SDPA so that it means what this course means.
+
+    q: (..., n_q, d_k)   k: (..., n_k, d_k)   v: (..., n_k, d_v), all tensors
+    mask: None, or boolean, True = may look, (n_q, n_k) or (batch, 1, n_q, n_k)
+    causal: if True, hide the future as well; the last query stands at the last key
+    returns: out, (..., n_q, d_v), zeros for a query that may look at nothing
+    """
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    look = torch.ones(n_q, n_k, dtype=torch.bool)
+    if causal:
+        look = look.tril(n_k - n_q)
+    if mask is not None:
+        look = look & mask
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=look)
+
+
+def from_in_proj(in_proj_weight):
+    """Take the weights of nn.MultiheadAttention apart, for x @ W.
+
+    in_proj_weight: (3 * d_model, d_model), a tensor
+    returns: W_q, W_k, W_v, each (d_model, d_model)
+    """
+    W_q, W_k, W_v = in_proj_weight.chunk(3)
+    return W_q.T, W_k.T, W_v.T
+
+
+def gradient_cases(rng):
+    """For `attention_gradient(q, k, v, grad_out)`."""
+
+    def case(what, n_q, n_k, d_k, d_v, *batch):
+        arrays = (
+            probes.table(rng, *batch, n_q, d_k),
+            probes.table(rng, *batch, n_k, d_k),
+            probes.table(rng, *batch, n_k, d_v),
+            probes.table(rng, *batch, n_q, d_v),
+        )
+        sizes = f"n_q={n_q}, n_k={n_k}, d_k={d_k}, d_v={d_v}"
+        return Case(f"{what} ({sizes})", arrays)
+
+    return (
+        case("a small one", 2, 3, 2, 4),
+        case("as many queries as keys", 3, 3, 2, 5),
+        case("more queries than keys", 5, 4, 3, 2),
+        case("wide keys", 4, 6, 9, 3),
+        case("a batch of 2 and 3 heads", 4, 5, 6, 3, 2, 3),
+    )
+
+
+def sdpa_cases(rng):
+    """For `match_sdpa(q, k, v, mask=None, causal=False)`; some are x-rays."""
+
+    def qkv(n_q, n_k, d_k, d_v=None, *batch):
+        v = np.eye(n_k) if d_v is None else probes.table(rng, *batch, n_k, d_v)
+        q = probes.table(rng, *batch, n_q, d_k)
+        return q, probes.table(rng, *batch, n_k, d_k), v
+
+    holes = rng.random((4, 6)) < 0.6
+    holes[:, 0], holes[:, 5], holes[2] = True, [True, False, True, True], False
+    fillers = np.arange(6) < np.array([6, 3])[:, None, None, None]
+    fillers = np.broadcast_to(fillers, (2, 1, 4, 6)).copy()
+    real = np.broadcast_to(np.arange(5) < 3, (3, 5)).copy()
+    turned = np.tri(3, 5, dtype=bool)[:, ::-1].copy()
+    return (
+        Case(
+            "causal, 2 queries, 4 keys, v = 1 on the diagonal",
+            (*qkv(2, 4, 3), None, True),
+        ),
+        Case("no mask, 3 queries, 5 keys", qkv(3, 5, 2, 4)),
+        Case("2 fillers hidden, v = 1 on the diagonal", (*qkv(3, 5, 4), real)),
+        Case("a mask and causal, v = 1 on the diagonal", (*qkv(3, 5, 2), turned, True)),
+        Case("a query that may look at nothing", (*qkv(4, 6, 3, 2), holes)),
+        Case("1 query, 6 keys, causal", (*qkv(1, 6, 3, 2), None, True)),
+        Case("4 tokens, causal", (*qkv(4, 4, 3, 2), None, True)),
+        Case("5 queries, 3 keys, causal", (*qkv(5, 3, 2, 4), None, True)),
+        Case(
+            "a batch of 2, 3 heads, fillers hidden, causal",
+            (*qkv(4, 6, 3, 5, 2, 3), fillers, True),
+        ),
+        Case(
+            "a batch of 2, 3 heads, fillers hidden",
+            (*qkv(4, 6, 3, 5, 2, 3), fillers, False),
+        ),
+    )
+
+
+def in_proj_cases(rng):
+    """For `from_in_proj(in_proj_weight)`; no number twice, so that each is known."""
+
+    def fused(d_model):
+        flat = rng.permutation(3 * d_model * d_model) + 1.0
+        return Case(f"d_model={d_model}", (flat.reshape(3 * d_model, d_model),))
+
+    return tuple(map(fused, (3, 2, 4, 6)))
+
+
+def as_array(answer):
+    """A list of numbers is as good as an array of them."""
+    if type(answer) in (list, tuple):
+        try:
+            return np.array([float(number) for number in answer])
+        except (TypeError, ValueError):
+            return answer
+    return answer
+
+
+def keys_together(q, k, v, grad_out):
+    """The same vector added to all keys changes nothing: their gradients sum to 0."""
+
+    def broken(call):
+        found = call(q, k, v, grad_out)
+        if found is None or len(found) != 3 or found[1].shape != k.shape:
+            return None
+        sums = np.asarray(found[1], float).sum(axis=-2)
+        largest = float(np.abs(sums).max())
+        if largest <= 2e-4:
+            return None
+        return f"Yours sum to as much as {largest:.3f}."
+
+    return Law("the gradients of the keys sum to 0", broken)
+
+
+_rng = np.random.default_rng(50)
+_Q, _K, _V, _G = (
+    probes.table(_rng, 2, *shape) for shape in ((3, 4), (5, 4), (5, 2), (3, 2))
+)
+_hidden = np.ones((3, 5), bool)
+_hidden[:, 1] = False
+_other = np.array([1.0, -9.0, 1.0, 1.0, 1.0])[:, None]
+
+EXERCISES = (
+    Exercise(
+        "attention_gradient",
+        5,
+        10,
+        attention_gradient,
+        gradient_cases,
+        (
+            Part("grad_q", "... n_q d_k"),
+            Part("grad_k", "... n_k d_k"),
+            Part("grad_v", "... n_k d_v"),
+        ),
+        ATTENTION_GRADIENT,
+        (
+            "Go back as you came: from out to the weights and v, from the weights to "
+            "the scores, from those to q and k. Write the shape beside each step.",
+            "The lesson did it for one row. For the whole table each sum of products "
+            "becomes a product of tables, and the sum over keys keeps its axis.",
+            "grad_weights is grad_out times v turned over. In each row subtract the "
+            "sum of weights times grad_weights, then multiply by the weights, and "
+            "divide by √d_k. Times k it is grad_q; turned over, times q, grad_k.",
+        ),
+        "These five lines are what every training step of every transformer runs. "
+        "Lesson 12 computes them without ever holding the table of weights.",
+        (
+            keys_together(_Q, _K, _V, _G),
+            batch_independent((_Q, _K, _V, _G), (0, 1, 2, 3)),
+            finite((_Q * 100, _K * 100, _V, _G), "scores of some thousands"),
+        ),
+        "grad_q, grad_k and grad_v have the shapes of q, k and v. With a batch in "
+        "front, turn over the last two axes only: np.swapaxes(a, -1, -2).",
+    ),
+    Exercise(
+        "match_sdpa",
+        5,
+        9,
+        match_sdpa,
+        sdpa_cases,
+        (Part("out", "... n_q d_v"),),
+        MATCH_SDPA,
+        (
+            "Do not use is_causal: which corner does it start from? And what if it "
+            "meets a mask?",
+            "Make one boolean mask of the two rules, True = may look, and hand it over "
+            "as attn_mask. A key must pass both.",
+            "Start from a table of True, (n_q, n_k). .tril(n_k - n_q) cuts the future "
+            "away from the bottom right; & adds the mask that was given.",
+        ),
+        "One boolean mask says it all, and says it the same way everywhere. A model "
+        "that reads its own cache (lesson 11) meets n_q = 1 at every step, where "
+        "is_causal shows the new token nothing but the first.",
+        (
+            invariant(
+                "a key that nobody may look at does not matter",
+                (_Q[0], _K[0], _V[0], _hidden),
+                (_Q[0], _K[0] * _other, _V[0] * _other, _hidden),
+                "Its key and value were changed, and the outputs should not move.",
+            ),
+            invariant(
+                "the newest queries get the same alone as in the whole text",
+                (_K[0], _K[0], _V[0], None, True),
+                (_K[0][-2:], _K[0], _V[0], None, True),
+                "For 2 queries and 5 keys, causal, the rows are not the last 2 of 5.",
+                lambda out: out[-2:],
+            ),
+        ),
+        tensors=True,
+    ),
+    Exercise(
+        "from_in_proj",
+        5,
+        4,
+        from_in_proj,
+        in_proj_cases,
+        (
+            Part("W_q", "d_model d_model"),
+            Part("W_k", "d_model d_model"),
+            Part("W_v", "d_model d_model"),
+        ),
+        FROM_IN_PROJ,
+        (
+            "The lesson put three tables into one. Undo it, step by step, in the other "
+            "order.",
+            "Cut into three blocks of rows. Which way round does nn.Linear keep a "
+            "table?",
+            "chunk(3) cuts the rows. Each block then has to be turned over.",
+        ),
+        "Models are handed on as files of weights. Whoever reads one has to know what "
+        "is fused, in which order, and which way round.",
+        (),
+        "in_proj_weight is 3 · d_model high and d_model wide: cut it along axis 0.",
+        tensors=True,
+    ),
+    ValueExercise(
+        name="after_dropout",
+        lesson=5,
+        minutes=4,
+        right=np.array([0.8, 0.0, 0.16]),
+        hints=(
+            "What is dropped becomes 0. What becomes of the two that are kept?",
+            "Dropout makes up for what is lost: kept weights are divided by the share "
+            "that is kept on average.",
+            "0.25 is dropped, so 0.75 is kept: divide by it.",
+        ),
+        why=(
+            "The row sums to 0.96 now, and to 1 only on average over many draws. So "
+            "returned weights that do not sum to 1 are the first sign of a module "
+            "that was left in training mode."
+        ),
+        show="after_dropout = [0.6 / 0.75, 0.0, 0.12 / 0.75]",
+        tidy=as_array,
+        form="Three numbers are wanted, such as [0.6, 0.28, 0.12].",
+        wrong=(
+            Misconception(
+                np.array([0.6, 0.0, 0.12]),
+                "The dropped weight is 0, that is right. But the others grow, so that "
+                "the mean over many draws stays what it was.",
+            ),
+            Misconception(
+                np.array([0.6 / 0.72, 0.0, 0.12 / 0.72]),
+                "You made the row sum to 1 again. Dropout does not: it divides by the "
+                "share that is kept on average, whatever was dropped this time.",
+            ),
+            Misconception(
+                np.array([0.45, 0.0, 0.09]),
+                "The kept weights are divided by 0.75, not multiplied: they have to "
+                "make up for the dropped one.",
+            ),
+            Misconception(
+                np.array([2.4, 0.0, 0.48]),
+                "You divided by 0.25, the share that is dropped. Which share is kept?",
+            ),
+            Misconception(
+                np.array([0.6, 0.28, 0.12]),
+                "That is the row before dropout, and what model.eval() gives.",
+            ),
+            Misconception(
+                np.array([0.8, 0.28 / 0.75, 0.16]),
+                "The second weight is dropped: it is 0.",
+            ),
+        ),
+    ),
+)

@@ -13,8 +13,10 @@ import numpy as np
 from attnlib.clinic import (
     measures_heads,
     measures_masks,
+    measures_positions,
     measures_scores,
     measures_spread,
+    measures_stability,
     measures_torch,
 )
 from attnlib.clinic.case import RIGHT, Faults, Outcome
@@ -27,7 +29,9 @@ MEASURES: dict[str, Measure] = {
     **measures_scores.MEASURES,
     **measures_masks.MEASURES,
     **measures_heads.MEASURES,
+    **measures_positions.MEASURES,
     **measures_spread.MEASURES,
+    **measures_stability.MEASURES,
     **measures_torch.MEASURES,
 }
 

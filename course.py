@@ -1,6 +1,7 @@
 """The commands of the course. Each makes .venv and fills it by itself when needed.
 
     python course.py lab [options of jupyter lab]     open the lessons in JupyterLab
+    python course.py models [--list or --remove]      real models, optional, 250 MB
     python course.py test [options of pytest]         run every test
     python course.py notebooks [options]              rebuild the changed notebooks
     python course.py check                            ruff, formatting and mypy

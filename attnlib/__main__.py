@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 import attnlib
-from attnlib import doctor
+from attnlib import checkpoints, doctor
 
 SIGNS = {"ok": "ok      ", "old": "too old ", "missing": "missing "}
 
@@ -49,6 +49,7 @@ def _doctor(*, tests: bool, versions: bool) -> int:
     findings = doctor.examine(tests=tests)
     for name, state, advice in findings:
         print(f"{SIGNS[state]}{name}" + (f": {advice}" if advice else ""))
+    _models()
     if doctor.torch_build() == "CUDA":
         print("\ntorch is a CUDA build: it works, and is 3 GB larger than the CPU one.")
     if versions:
@@ -60,6 +61,16 @@ def _doctor(*, tests: bool, versions: bool) -> int:
     things = "thing is" if todo == 1 else "things are"
     print("\nAll is well." if well else f"\n{todo} {things} left to do.")
     return 0 if well else 1
+
+
+def _models() -> None:
+    """Which real models are there: whatever it says, the machine is well."""
+    found = doctor.models()
+    print("\nreal models, optional:")
+    for name, state, purpose in found:
+        print(f"{'here    ' if state == 'ok' else 'not here'} {name}: {purpose}")
+    if not doctor.healthy(found):
+        print(f"To get them, {checkpoints.GET}.")
 
 
 if __name__ == "__main__":

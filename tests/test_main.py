@@ -12,8 +12,20 @@ from attnlib.doctor import Finding
 def test_the_doctor_says_that_all_is_well(capsys, monkeypatch):
     monkeypatch.setattr(doctor, "examine", lambda tests: (Finding("git", "ok", ""),))
     monkeypatch.setattr(doctor, "torch_build", lambda: "CPU")
+    monkeypatch.setattr(doctor, "models", lambda: (Finding("Frog", "ok", "croaks"),))
     assert main(["doctor"]) == 0
-    assert capsys.readouterr().out == "ok      git\n\nAll is well.\n"
+    assert capsys.readouterr().out == (
+        "ok      git\n\nreal models, optional:\nhere     Frog: croaks\n\nAll is well.\n"
+    )
+
+
+def test_a_machine_without_real_models_is_well(capsys, monkeypatch):
+    monkeypatch.setattr(doctor.checkpoints, "here", lambda name: False)
+    assert main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    assert "\nnot here Whisper tiny.en: speech to text" in out
+    assert "\nTo get them, run `python course.py models` in the folder" in out
+    assert out.endswith("\nAll is well.\n")
 
 
 def test_the_doctor_says_what_to_do_and_fails(capsys, monkeypatch):

@@ -87,7 +87,11 @@ def run_lesson(source: Path, cwd: Path) -> Any:
     """Read, execute and normalise one lesson; returns the notebook or the error."""
     lesson = source.stem
     try:
-        return ns.canonical(lesson, execute(lesson, ns.read_source(source), cwd))
+        notebook = ns.read_source(source)
+        for cell in notebook.cells:
+            if missing := ns.lacks_model(cell):
+                raise ns.LessonError(f"{ns.where(lesson, cell)}: {missing}")
+        return ns.canonical(lesson, execute(lesson, notebook, cwd))
     except ns.LessonError as error:
         return error
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from itertools import zip_longest
 
+from tools import models
 from tools.browsers import find_browser
 from tools.environment import (
     ROOT,
@@ -102,6 +103,10 @@ def lab(arguments: list[str]) -> int:
 
 def test(arguments: list[str]) -> int:
     ensure("dev")
+    try:
+        models.fetch()
+    except CourseError as error:
+        say(f"WITHOUT REAL MODELS, so what needs them is skipped: {error}")
     if not find_browser():
         say(
             "NO BROWSER FOUND, so the browser tests will be skipped; this brings one: "
@@ -150,6 +155,7 @@ def bench(arguments: list[str]) -> int:
 
 COMMANDS = {
     "lab": lab,
+    "models": models.models,
     "test": test,
     "notebooks": notebooks,
     "check": check,

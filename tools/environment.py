@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 STAMP = VENV / "course-installed"  # holds the digest of the last finished install
 TORCH_CPU = "https://download.pytorch.org/whl/cpu"  # the index of the CPU builds
-ROOM = {"notebooks": 2.5, "dev": 3.0}  # GB that a fresh .venv and its downloads take
+# GB that a fresh .venv and its downloads take, and the real models on top of it
+ROOM = {"notebooks": 2.8, "dev": 3.3, "models": 0.6}
 CONDA = "use conda instead: `conda env create -f environment.yml` (see README.md)"
 LEAKS = {"PYTHONPATH", "PYTHONHOME", "PIP_USER", "PIP_TARGET", "PIP_PREFIX"}
 DOWNLOADING = re.compile(r"Downloading (?:\S*/)?([^-\s]+-[^-\s]+)-\S*whl (\(.*\))")
@@ -142,8 +143,9 @@ def no_space(output: str) -> bool:
 
 def disk_sentence(extra: str = "notebooks") -> str:
     free = shutil.disk_usage(ROOT).free / 1e9
+    what = "the real models need" if extra == "models" else "the course needs"
     return (
-        f"there is not enough disk space: the course needs about {ROOM[extra]:.1f} GB "
+        f"there is not enough disk space: {what} about {ROOM[extra]:.1f} GB "
         f"and {free:.1f} GB are free at {ROOT}; make room and run the same command "
         "again."
     )

@@ -19,13 +19,16 @@ sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 import jupytext  # noqa: E402
 import nbformat  # noqa: E402
 
+from attnlib import checkpoints  # noqa: E402
+
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
 SOURCES = NOTEBOOKS / "source"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
-TAGS = frozenset(
-    {"setup", "exercise", "check", "figure", "raises-exception", "nbval-ignore-output"}
-)
+# A cell with the name of a real model as a tag shows another output without it.
+MODELS = frozenset(model.name for model in checkpoints.MODELS)
+TAGS = MODELS | {"setup", "exercise", "check", "figure"}
+TAGS |= {"raises-exception", "nbval-ignore-output"}
 # Written into every notebook, whatever machine built it.
 METADATA = {
     "kernelspec": {
@@ -96,6 +99,13 @@ def read_source(path: Path) -> Any:
             )
         cell.metadata = nbformat.from_dict({"tags": tags} if tags else {})
     return notebook
+
+
+def lacks_model(cell: Any) -> str:
+    """Which real model a cell needs and does not find, in a sentence; "" if none."""
+    wanted = MODELS & set(cell.metadata.get("tags", []))
+    missing = sorted(name for name in wanted if not checkpoints.here(name))
+    return checkpoints.how_to_get(missing[0]) if missing else ""
 
 
 def canonical(lesson: str, notebook: Any) -> Any:

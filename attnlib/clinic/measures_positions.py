@@ -101,7 +101,7 @@ def exponent(sight: Sight) -> str | None:
         return None
     found = math.log(float(mine) / base) / math.log(scale)
     return (
-        f"for base {number(base)}, scale {number(scale)} and d={int(d)} yours is the "
+        f"for base {base:.0f}, scale {number(scale)} and d={int(d)} yours is the "
         f"base times scale to the power of {number(found)}; {number(d / (d - 2))} is "
         "right."
     )
@@ -114,8 +114,8 @@ def shrinks(sight: Sight) -> str | None:
     if mine is None or mine.shape or scale >= 1 or not float(mine) < base:
         return None
     return (
-        f"for a scale of {number(scale)} yours turns the base {number(base)} into "
-        f"{number(float(mine))}."
+        f"for a scale of {number(scale)} yours turns the base {base:.0f} into "
+        f"{float(mine):.0f}."
     )
 
 

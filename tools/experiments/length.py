@@ -26,7 +26,7 @@ from attnlib.nn.train import train
 RESULT = Path(__file__).resolve().parents[2] / "attnlib/data/results/length.json"
 SETTINGS = {
     "schemes": list(SCHEMES),
-    "stretched": ["rope", "interpolation", "ntk", "yarn"],
+    "stretched": ["interpolation", "ntk", "yarn"],
     "seeds": [0, 1, 2],
     "d_model": 64,
     "n_heads": 4,
@@ -38,9 +38,6 @@ SETTINGS = {
     "lengths": [32, 64, 128, 256],
     "measured_windows": 256,
     "measured_last": 16,
-    "tuned_length": 128,
-    "tuned_steps": 100,
-    "tuned_lr": 1e-3,
     "text": "attnlib/data/shakespeare.txt.gz",
 }
 
@@ -64,18 +61,15 @@ def trained(scheme: str, seed: int) -> PlacedModel:
         n_rows=max(SETTINGS["lengths"]),
         generator=generator,
     )
-    fit(model, SETTINGS["trained_length"], SETTINGS["batch"], "", generator)
-    return model
-
-
-def fit(model, n, batch, prefix, generator) -> None:
-    """Train on windows of n characters; `prefix` is "" or "tuned_"."""
 
     def loss(step):
-        x, targets = windows(characters().train, n, batch, generator)
+        x, targets = windows(
+            text.train, SETTINGS["trained_length"], SETTINGS["batch"], generator
+        )
         return cross_entropy(model(x).flatten(0, 1), targets.flatten())
 
-    train(model, loss, SETTINGS[f"{prefix}steps"], lr=SETTINGS[f"{prefix}lr"])
+    train(model, loss, SETTINGS["steps"], lr=SETTINGS["lr"])
+    return model
 
 
 @torch.no_grad()
@@ -107,23 +101,6 @@ def stretch(model: PlacedModel, how: str, scale: float) -> None:
         turn.factor = positions.yarn_attention_factor(scale)
 
 
-def tuned(model: PlacedModel, how: str, seed: int) -> float:
-    """Stretch, train a little on longer windows, measure there."""
-    copy = PlacedModel(
-        len(characters().vocabulary),
-        "rope",
-        d_model=SETTINGS["d_model"],
-        n_heads=SETTINGS["n_heads"],
-        n_layers=SETTINGS["n_layers"],
-    )
-    copy.load_state_dict(model.state_dict())
-    n = SETTINGS["tuned_length"]
-    stretch(copy, how, n / SETTINGS["trained_length"])
-    generator = torch.Generator().manual_seed(100 + seed)
-    fit(copy, n, SETTINGS["batch"], "tuned_", generator)
-    return measure(copy, n)
-
-
 def main() -> None:
     """Run everything, and write the numbers."""
     torch.set_num_threads(1)
@@ -131,9 +108,8 @@ def main() -> None:
     lengths, seeds = SETTINGS["lengths"], SETTINGS["seeds"]
     losses: dict[str, dict[str, list[float]]] = {
         name: {str(n): [] for n in lengths}
-        for name in (*SCHEMES, *SETTINGS["stretched"][1:])
+        for name in (*SCHEMES, *SETTINGS["stretched"])
     }
-    after_tuning: dict[str, list[float]] = {h: [] for h in SETTINGS["stretched"]}
     for scheme in SCHEMES:
         for seed in seeds:
             model = trained(scheme, seed)
@@ -147,19 +123,15 @@ def main() -> None:
             )
             if scheme != "rope":
                 continue
-            for how in SETTINGS["stretched"][1:]:
+            for how in SETTINGS["stretched"]:
                 for n in lengths:
                     stretch(model, how, n / SETTINGS["trained_length"])
                     losses[how][str(n)].append(round(measure(model, n), 4))
                 print(how, seed, {n: losses[how][n][-1] for n in losses[how]})
-            for how in SETTINGS["stretched"]:
-                after_tuning[how].append(round(tuned(model, how, seed), 4))
-                print("tuned", how, seed, after_tuning[how][-1], flush=True)
     stored = {
         "settings": SETTINGS,
         "settings_sha256": settings_hash(),
         "losses": losses,
-        "losses_after_tuning": after_tuning,
     }
     RESULT.parent.mkdir(parents=True, exist_ok=True)
     RESULT.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,112 @@
+"""Models that differ in positions alone: what each scheme lets a model see."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from attnlib import positions
+from attnlib.nn.placed import SCHEMES, Block, PlacedModel, Turn
+
+
+@pytest.fixture(autouse=True)
+def _float64():
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(before)
+
+
+def model(scheme, seed=0, **sizes):
+    generator = torch.Generator().manual_seed(seed)
+    sizes = {"d_model": 12, "n_heads": 3, "n_rows": 9, **sizes}
+    made = PlacedModel(7, scheme, generator=generator, **sizes)
+    if scheme == "relative":  # it starts at zero, where it does nothing
+        torch.nn.init.normal_(made.by_distance, generator=generator)
+    return made
+
+
+IDS = torch.tensor([[3, 1, 4, 1, 5, 2], [0, 6, 2, 2, 1, 3]])
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_no_scheme_sees_the_future(scheme):
+    made = model(scheme)
+    other = IDS.clone()
+    other[:, -1] = 0
+    torch.testing.assert_close(made(IDS)[:, :-1], made(other)[:, :-1])
+    assert (made(IDS)[:, -1] - made(other)[:, -1]).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_all_schemes_but_none_tell_the_order_of_earlier_tokens(scheme):
+    """One layer: without positions the last token sees a bag of those before it."""
+    made = model(scheme, n_layers=1)
+    other = IDS[:, [1, 0, 2, 3, 4, 5]]
+    apart = (made(IDS)[:, -1] - made(other)[:, -1]).abs().max()
+    assert (apart < 1e-12) == (scheme == "none")
+
+
+def test_two_layers_tell_an_order_without_any_positions():
+    made = model("none", n_layers=2)
+    other = IDS[:, [1, 0, 2, 3, 4, 5]]
+    assert (made(IDS)[:, -1] - made(other)[:, -1]).abs().max() > 1e-4
+
+
+def test_the_same_seed_gives_the_same_model():
+    for scheme in SCHEMES:
+        assert torch.equal(model(scheme)(IDS), model(scheme)(IDS))
+        assert not torch.equal(model(scheme)(IDS), model(scheme, seed=1)(IDS))
+
+
+def test_torch_s_own_random_numbers_do_not_matter():
+    made = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        made.append(model("learned").state_dict())
+    assert all(torch.equal(made[0][k], made[1][k]) for k in made[0])
+
+
+def test_a_table_without_a_row_for_the_position_fails():
+    with pytest.raises(RuntimeError, match="size"):
+        model("learned", n_rows=4)(IDS)
+
+
+def test_a_scheme_that_does_not_exist_is_refused():
+    with pytest.raises(ValueError, match=r"scheme='roper' is none of 'none'"):
+        model("roper")
+
+
+@pytest.mark.parametrize("scale", [1, 4])
+def test_a_turn_is_the_rope_of_numpy(scale):
+    rng = np.random.default_rng(0)
+    x, places = rng.normal(size=(2, 3, 5, 8)), np.array([0, 3, 4, 90, 200])
+    turn = Turn(8)
+    turn.scale = scale
+    mine = turn(torch.from_numpy(x), torch.from_numpy(places)).numpy()
+    squeezed = positions.interpolate_positions(places, scale)
+    np.testing.assert_allclose(mine, positions.rope(x, squeezed), atol=1e-12)
+    turn.reset()
+    turn.frequencies, turn.factor = (
+        positions.yarn_frequencies(8, 4, trained_length=9),
+        3,
+    )
+    mine = turn(torch.from_numpy(x), torch.from_numpy(places)).numpy()
+    wanted = 3 * positions.rope(x, places, frequencies=turn.frequencies)
+    np.testing.assert_allclose(mine, wanted, atol=1e-12)
+
+
+def test_all_blocks_of_a_model_turn_alike():
+    made = model("rope")
+    assert all(block.attention.rotate is made.turn for block in made.blocks)
+    assert made.turn.d == 4
+
+
+def test_a_block_adds_to_its_tokens():
+    block = Block(6, 2)
+    for layer in (block.attention.W_o, block.narrow):
+        torch.nn.init.zeros_(layer.weight)
+        torch.nn.init.zeros_(layer.bias)
+    x = torch.randn(2, 3, 6, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(block(x), x)

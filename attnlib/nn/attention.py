@@ -7,14 +7,24 @@ stay finite where a query may look at nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from attnlib.nn.shapes import check_batch, check_tensor, check_tensors, fits, short
+from attnlib.nn.shapes import (
+    check_batch,
+    check_tensor,
+    check_tensors,
+    fits,
+    short,
+    unchanged,
+)
 from attnlib.shapes import ShapeError
+
+OnScores = Callable[[Tensor], Tensor]  # scaled scores -> scores, the same shape
 
 
 @dataclass(frozen=True)
@@ -36,16 +46,17 @@ def scaled_dot_product(
     causal: bool = False,
     score_bias: Tensor | None = None,
     scale: float | None = None,
+    on_scores: OnScores | None = None,
     dropout: float = 0.0,
     generator: torch.Generator | None = None,
 ) -> Attention:
     """Let every query look at every key, and mix the values, differentiably.
 
-    out = dropout(softmax(q k^T / sqrt(d_k) + score_bias)) v
+    out = dropout(softmax(on_scores(q k^T / sqrt(d_k)) + score_bias)) v
 
-    The order is fixed: multiply, scale, add the bias, mask, softmax, drop, mix. A query
-    that may look at nothing gets zeros, and so do its gradients. In float16 a raw score
-    past 65504 overflows, before the scale could make it smaller.
+    The order is fixed: multiply, scale, on_scores, add the bias, mask, softmax, drop,
+    mix. A query that may look at nothing gets zeros, and so do its gradients. In
+    float16 a raw score past 65504 overflows, before the scale could make it smaller.
 
     Args:
         q: queries, (..., n_q, d_k).
@@ -57,6 +68,7 @@ def scaled_dot_product(
             n_k - n_q + i; combined with the mask by &.
         score_bias: numbers added to the scores, broadcastable to (..., n_q, n_k).
         scale: factor on the raw scores; 1 / sqrt(d_k) if left out.
+        on_scores: a function of the scaled scores, such as `attnlib.nn.stable.Softcap`.
         dropout: the part of the weights that is dropped, from 0 up to but not 1. A
             function does not know about `model.eval()`: hand it 0 there.
         generator: where the dropout draws from; torch's own if left out.
@@ -67,7 +79,7 @@ def scaled_dot_product(
 
     Raises:
         ShapeError: q and k differ in d_k, k and v in n_k, the batch axes do not
-            broadcast, or the mask or the bias does not fit.
+            broadcast, the mask or the bias does not fit, or on_scores changes a shape.
         TypeError: q, k or v is not a floating tensor, they differ in dtype, the mask is
             not boolean, or the bias is.
         ValueError: dropout is not in [0, 1).
@@ -87,6 +99,8 @@ def scaled_dot_product(
         scale = 1.0 if d_k == 0 else d_k**-0.5
     raw_scores = q @ k.transpose(-1, -2)
     scores = raw_scores * scale
+    if on_scores is not None:
+        scores = unchanged("on_scores", "the scores", scores, on_scores(scores))
     if score_bias is not None:
         scores = scores + _score_bias(score_bias, scores)
     if mask is not None:

@@ -15,12 +15,14 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from attnlib.nn.attention import check_dropout, scaled_dot_product
+from attnlib.nn.attention import OnScores, check_dropout, scaled_dot_product
 from attnlib.nn.cache import KVCache
 from attnlib.nn.convert import arguments, copy_weights
 from attnlib.nn.heads import merge_heads, repeat_heads, split_heads
 from attnlib.nn.init import initialise
-from attnlib.nn.shapes import check_tensors
+from attnlib.nn.inputs import check_inputs
+from attnlib.nn.shapes import unchanged
+from attnlib.nn.stable import QKNorm
 from attnlib.shapes import ShapeError, size
 
 Rotate = Callable[[Tensor, Tensor], Tensor]  # (x, positions) -> x, the same shape
@@ -59,6 +61,10 @@ class MultiHeadAttention(nn.Module):
         rotate: a function of (q or k, positions) that puts positions into both, as
             RoPE does. Gets (..., n, d_k) and the positions, (n,) counted from the
             start of the text, or whatever forward is given.
+        qk_norm: the first value of the number that scales scores of normed queries and
+            keys, see `attnlib.nn.stable.QKNorm`; left out, they are not normed.
+        on_scores: a function of the scaled scores, before bias and mask, such as
+            `attnlib.nn.stable.Softcap`.
         init: the name of an initialisation, see `attnlib.nn.init`.
         gain, n_layers: what the initialisations xavier_gain and gpt2 need.
         generator: where the first weights are drawn from; torch's own if left out.
@@ -95,6 +101,8 @@ class MultiHeadAttention(nn.Module):
         bias: bool = True,
         dropout: float = 0.0,
         rotate: Rotate | None = None,
+        qk_norm: float | None = None,
+        on_scores: OnScores | None = None,
         init: str = "xavier",
         gain: float | None = None,
         n_layers: int | None = None,
@@ -121,6 +129,10 @@ class MultiHeadAttention(nn.Module):
         check_dropout(dropout)
         self.dropout = dropout
         self.rotate = rotate
+        self.on_scores = on_scores
+        self.qk_norm: QKNorm | None = None
+        if qk_norm is not None:
+            self.qk_norm = QKNorm(qk_norm, device=device, dtype=dtype)
         self.init, self.gain, self.n_layers = init, gain, n_layers
 
         def linear(n_in: int, n_out: int) -> nn.Linear:
@@ -182,8 +194,10 @@ class MultiHeadAttention(nn.Module):
             ValueError: memory together with rotate, values without memory, positions
                 without rotate, or a cache that belongs elsewhere.
         """
-        source = self._check(x, memory, values, positions)
+        source = check_inputs(self, x, memory, values, positions)
         q = split_heads(self.W_q(x), self.n_heads, self.d_k)
+        if self.qk_norm is not None:
+            q = self.qk_norm.query(q)
         known = None if cache is None else cache.claim(self, source)
         if known is not None:
             k, v = known
@@ -191,12 +205,14 @@ class MultiHeadAttention(nn.Module):
             of_k, of_v = source or (x, x)
             k = split_heads(self.W_k(of_k), self.n_kv_heads, self.d_k)
             v = split_heads(self.W_v(of_v), self.n_kv_heads, self.d_v)
+            if self.qk_norm is not None:
+                k = self.qk_norm.key(k)
             if self.rotate is not None:
                 start = 0 if cache is None else cache.length
                 if positions is None:
                     positions = torch.arange(x.shape[-2], device=x.device) + start
-                q = _rotated(self.rotate, "q", q, positions)
-                k = _rotated(self.rotate, "k", k, positions)
+                q = unchanged("rotate", "q", q, self.rotate(q, positions))
+                k = unchanged("rotate", "k", k, self.rotate(k, positions))
             if cache is not None:
                 k, v = cache.joined(k, v)
         group = self.n_heads // self.n_kv_heads
@@ -207,6 +223,8 @@ class MultiHeadAttention(nn.Module):
             mask,
             causal=causal,
             score_bias=score_bias,
+            scale=None if self.qk_norm is None else 1.0,  # the norm has its own
+            on_scores=self.on_scores,
             dropout=self.dropout if self.training else 0.0,
         )
         if cache is not None:  # only now: a call that failed leaves it as it was
@@ -250,59 +268,6 @@ class MultiHeadAttention(nn.Module):
         names = "d_model n_heads n_kv_heads d_k d_v d_memory d_values dropout"
         return ", ".join(f"{name}={getattr(self, name)}" for name in names.split())
 
-    def _check(
-        self,
-        x: Tensor,
-        memory: Tensor | None,
-        values: Tensor | None,
-        positions: Tensor | None,
-    ) -> tuple[Tensor, Tensor] | None:
-        """Raise where the inputs do not fit; return what k and v are made of."""
-        check_tensors({"x": (x, "n_q d_model")}, d_model=self.d_model)
-        if self.rotate is None and positions is not None:
-            raise ValueError("positions were given, but the module has no rotate.")
-        if positions is not None and positions.shape[-1:] != x.shape[-2:-1]:
-            raise ShapeError(
-                f"positions has shape {tuple(positions.shape)}, which must end in "
-                f"n_q={x.shape[-2]}, the tokens of x."
-            )
-        if memory is None:
-            if values is not None:
-                raise ValueError("values were given without a memory.")
-            for name in ("d_memory", "d_values"):
-                if getattr(self, name) != self.d_model:
-                    raise ShapeError(
-                        f"this module needs a memory: it reads {name}="
-                        f"{getattr(self, name)}, but x has d_model={self.d_model}."
-                    )
-            return None
-        if self.rotate is not None:
-            raise ValueError(
-                "rotate puts x at its positions, but a memory has none in the same "
-                "text; cross-attention needs a module without rotate."
-            )
-        check_tensors({"memory": (memory, "n_k d_memory")}, d_memory=self.d_memory)
-        if values is None:
-            if self.d_values != self.d_memory:
-                raise ShapeError(
-                    f"this module needs values: it reads d_values={self.d_values}, but "
-                    f"the memory has d_memory={self.d_memory}."
-                )
-            return memory, memory
-        sizes = {"n_k": memory.shape[-2], "d_values": self.d_values}
-        check_tensors({"values": (values, "n_k d_values")}, **sizes)
-        return memory, values
-
 
 def _size(name: str, value: int | None, otherwise: int) -> int:
     return otherwise if value is None else size(name, value, least=1)
-
-
-def _rotated(rotate: Rotate, name: str, x: Tensor, positions: Tensor) -> Tensor:
-    rotated = rotate(x, positions)
-    if rotated.shape != x.shape:
-        raise ShapeError(
-            f"rotate was given {name} with shape {tuple(x.shape)} and returned "
-            f"{tuple(rotated.shape)}; the shape must stay."
-        )
-    return rotated.to(x.dtype)  # angles in float32 must not widen float16 heads

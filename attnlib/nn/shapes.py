@@ -66,6 +66,21 @@ def fits(shape: Sequence[int], wanted: Sequence[int]) -> bool:
     return len(shape) <= len(wanted) and all(a in (1, b) for a, b in pairs)
 
 
+def unchanged(function: str, name: str, given: Tensor, made: Tensor) -> Tensor:
+    """Raise unless a function left the shape alone; give its result the old dtype."""
+    if made.shape != given.shape:
+        raise ShapeError(
+            f"{function} was given {name} with shape {tuple(given.shape)} and returned "
+            f"{tuple(made.shape)}; the shape must stay."
+        )
+    return made.to(given.dtype)  # float32 inside must not widen float16 heads
+
+
+def wide(tensor: Tensor) -> Tensor:
+    """float32 at least: a sum of squares in float16 has three digits."""
+    return tensor.float() if tensor.element_size() < 4 else tensor
+
+
 def short(tensor: Tensor) -> str:
     """The name of the tensor's dtype without the word torch."""
     return str(tensor.dtype).removeprefix("torch.")

@@ -251,8 +251,8 @@ def test_softcap_saves_what_float16_overflowed():
         (
             lambda: QKNorm(1.0)(torch.ones(2, 3), torch.ones(2, 4)),
             ShapeError,
-            "d_k is 3 in q with shape (2, 3) but 4 in k with shape (2, 4); q and k must "
-            "agree in d_k.",
+            "d_k is 3 in q with shape (2, 3) but 4 in k with shape (2, 4); q and k "
+            "must agree in d_k.",
         ),
         (
             lambda: made(on_scores=lambda scores: scores[..., :2])(normal(5, 12)),
@@ -326,10 +326,11 @@ def test_power_iteration_finds_the_norm_and_follows_it():
 
 
 def test_in_training_the_norm_stays_gammas():
-    net = hold_norms(
-        nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 2))
-    ).double()
-    sgd = torch.optim.SGD(net.parameters(), lr=0.5)
+    net = nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 2)).double()
+    with torch.no_grad():
+        for seed, parameter in enumerate(net.parameters()):
+            parameter.copy_(normal(*parameter.shape, seed=seed))
+    sgd = torch.optim.SGD(hold_norms(net).parameters(), lr=0.05)
     x, y = normal(20, 5), 3 * normal(20, 2, seed=1)
     first = ((net(x) - y) ** 2).mean().item()
     for _ in range(50):

@@ -40,7 +40,7 @@ def match_sdpa(q, k, v, mask=None, causal=False):
 
     q: (..., n_q, d_k)   k: (..., n_k, d_k)   v: (..., n_k, d_v), all tensors
     mask: None, or boolean, True = may look, (n_q, n_k) or (batch, 1, n_q, n_k)
-    causal: if True, hide the future as well; the last query stands at the last key
+    causal: if True, hide the future; the last query stands at the last key
     returns: out, (..., n_q, d_v), zeros for a query that may look at nothing
     """
     n_q, n_k = q.shape[-2], k.shape[-2]
@@ -262,7 +262,7 @@ EXERCISES = (
         name="after_dropout",
         lesson=5,
         minutes=4,
-        right=np.array([0.8, 0.0, 0.16]),
+        right=np.array([0.8, 0.0, 0.1 / 0.75]),
         hints=(
             "What is dropped becomes 0. What becomes of the two that are kept?",
             "Dropout makes up for what is lost: kept weights are divided by the share "
@@ -270,39 +270,39 @@ EXERCISES = (
             "0.25 is dropped, so 0.75 is kept: divide by it.",
         ),
         why=(
-            "The row sums to 0.96 now, and to 1 only on average over many draws. So "
+            "The row sums to 0.933 now, and to 1 only on average over many draws. So "
             "returned weights that do not sum to 1 are the first sign of a module "
             "that was left in training mode."
         ),
-        show="after_dropout = [0.6 / 0.75, 0.0, 0.12 / 0.75]",
+        show="after_dropout = [0.6 / 0.75, 0.0, 0.1 / 0.75]",
         tidy=as_array,
-        form="Three numbers are wanted, such as [0.6, 0.28, 0.12].",
+        form="Three numbers are wanted, such as [0.6, 0.3, 0.1].",
         wrong=(
             Misconception(
-                np.array([0.6, 0.0, 0.12]),
+                np.array([0.6, 0.0, 0.1]),
                 "The dropped weight is 0, that is right. But the others grow, so that "
                 "the mean over many draws stays what it was.",
             ),
             Misconception(
-                np.array([0.6 / 0.72, 0.0, 0.12 / 0.72]),
+                np.array([0.6 / 0.7, 0.0, 0.1 / 0.7]),
                 "You made the row sum to 1 again. Dropout does not: it divides by the "
                 "share that is kept on average, whatever was dropped this time.",
             ),
             Misconception(
-                np.array([0.45, 0.0, 0.09]),
+                np.array([0.45, 0.0, 0.075]),
                 "The kept weights are divided by 0.75, not multiplied: they have to "
                 "make up for the dropped one.",
             ),
             Misconception(
-                np.array([2.4, 0.0, 0.48]),
+                np.array([2.4, 0.0, 0.4]),
                 "You divided by 0.25, the share that is dropped. Which share is kept?",
             ),
             Misconception(
-                np.array([0.6, 0.28, 0.12]),
+                np.array([0.6, 0.3, 0.1]),
                 "That is the row before dropout, and what model.eval() gives.",
             ),
             Misconception(
-                np.array([0.8, 0.28 / 0.75, 0.16]),
+                np.array([0.8, 0.4, 0.1 / 0.75]),
                 "The second weight is dropped: it is 0.",
             ),
         ),

@@ -13,6 +13,7 @@ import numpy as np
 from attnlib.clinic import (
     measures_heads,
     measures_masks,
+    measures_pictures,
     measures_positions,
     measures_scores,
     measures_spread,
@@ -29,6 +30,7 @@ MEASURES: dict[str, Measure] = {
     **measures_scores.MEASURES,
     **measures_masks.MEASURES,
     **measures_heads.MEASURES,
+    **measures_pictures.MEASURES,
     **measures_positions.MEASURES,
     **measures_spread.MEASURES,
     **measures_stability.MEASURES,

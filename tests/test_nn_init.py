@@ -5,7 +5,10 @@ import torch
 from torch import nn
 from torch_tools import one_thread  # noqa: F401
 
+from attnlib import numerics
 from attnlib.nn import MultiHeadAttention, initialise
+from attnlib.nn.init import first_weights
+from attnlib.shapes import ShapeError
 
 D = 512
 XAVIER, FUSED, LINEAR = 0.076547, 0.054127, 0.044194  # bounds at d_model = 512
@@ -143,3 +146,88 @@ def test_errors_say_what_is_missing(scheme, more, text):
     assert str(error.value) == text
     after = attention.state_dict()
     assert all(torch.equal(after[name], part) for name, part in before.items())
+
+
+# How attention starts, measured.
+
+SMALL_FLOATS = [torch.float16, torch.bfloat16]
+
+
+def measured(attention, **more):
+    return first_weights(attention, generator=torch.Generator().manual_seed(1), **more)
+
+
+@pytest.mark.parametrize(
+    ("init", "more", "std", "entropy"),
+    [
+        ("linear", {}, 0.336, 0.99),
+        ("xavier", {}, 0.996, 0.88),
+        ("pytorch_fused", {}, 0.498, 0.97),
+        ("gpt2", {"n_layers": 12}, 0.207, 0.995),
+        ("xavier_gain", {"gain": 0.02}, 0.0004, 1.0),
+        ("xavier_gain", {"gain": 5.0}, 25.0, 0.04),
+    ],
+)
+def test_how_attention_starts_by_scheme(init, more, std, entropy):
+    start = measured(drawn(init, **more))
+    assert start.score_std == pytest.approx(std, rel=0.03)
+    assert start.entropy == pytest.approx(entropy, abs=0.01)
+    assert start.finite == 1
+    attention = drawn(init, **more)
+    theory = numerics.logit_std(attention.W_q.weight.std().item(), D, 64)
+    assert start.score_std == pytest.approx(theory, rel=0.05)
+
+
+def normal_by_no_rule():
+    attention, generator = drawn("xavier"), torch.Generator().manual_seed(2)
+    with torch.no_grad():
+        for part in (attention.W_q, attention.W_k, attention.W_v, attention.W_o):
+            part.weight.normal_(generator=generator)
+    return attention
+
+
+def test_normal_weights_start_one_hot():
+    start = measured(normal_by_no_rule())
+    assert start.score_std == pytest.approx(512, rel=0.03)
+    assert start.entropy < 0.01
+    assert start.largest > 0.99
+
+
+def test_a_small_gain_for_q_and_k_starts_even_and_slow():
+    attention = drawn("xavier")
+    full = measured(attention)
+    with torch.no_grad():
+        attention.W_q.weight *= 0.02
+        attention.W_k.weight *= 0.02
+    assert attention.W_q.weight.std().item() == pytest.approx(0.00088, rel=0.01)
+    start = measured(attention)
+    assert start.largest == pytest.approx(1 / 64, rel=0.01)
+    assert start.gradient == pytest.approx(0.02, abs=0.003)
+    assert full.gradient == pytest.approx(1, rel=0.1)
+
+
+@pytest.mark.parametrize("dtype", SMALL_FLOATS)
+@pytest.mark.parametrize("init", ["linear", "xavier", "pytorch_fused"])
+def test_small_floats_start_as_large_ones(dtype, init):
+    attention = drawn(init)
+    exact, start = measured(attention), measured(attention, dtype=dtype)
+    assert start.entropy == pytest.approx(exact.entropy, abs=2e-3)
+    assert start.score_std == pytest.approx(exact.score_std, rel=0.01)
+    assert attention.W_q.weight.dtype == torch.float32
+    assert attention.W_q.weight.grad is None
+
+
+def test_in_float16_loud_weights_are_no_longer_finite():
+    attention = normal_by_no_rule()
+    with torch.no_grad():
+        attention.W_q.weight *= 8
+    start = measured(attention, dtype=torch.float16)
+    assert 0 <= start.finite < 1
+    assert measured(attention, dtype=torch.bfloat16).finite == 1
+
+
+def test_two_tokens_at_least_and_a_floating_type():
+    with pytest.raises(ShapeError, match=r"^n must be at least 2, but it is 1\.$"):
+        first_weights(drawn("xavier"), 1)
+    with pytest.raises(TypeError, match=r"^dtype must be a floating type, but it is "):
+        first_weights(drawn("xavier"), dtype=torch.int8)

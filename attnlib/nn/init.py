@@ -22,10 +22,15 @@ formula it cites.
 
 from __future__ import annotations
 
+import copy
+import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+
+from attnlib.shapes import size
 
 if TYPE_CHECKING:
     from attnlib.nn.multihead import MultiHeadAttention
@@ -38,6 +43,17 @@ SCHEMES = (
     "linear",
     "gpt2",
 )
+
+
+@dataclass(frozen=True)
+class FirstWeights:
+    """How attention starts, before anything is learned."""
+
+    score_std: float  # of the scaled scores
+    entropy: float  #   of the rows of weights, in parts of ln n: 1 is even, 0 one-hot
+    largest: float  #   weight of a row, on average
+    finite: float  #    the part of the rows without NaN; the others are left out above
+    gradient: float  #  that of W_q in parts of that of W_v
 
 
 @torch.no_grad()
@@ -113,14 +129,80 @@ def initialise(
         nn.init.normal_(attention.W_o.weight, 0.0, std, generator)
 
 
+def first_weights(
+    attention: MultiHeadAttention,
+    n: int = 64,
+    *,
+    dtype: torch.dtype = torch.float64,
+    generator: torch.Generator | None = None,
+) -> FirstWeights:
+    """Measure how a module spreads its attention over n random tokens.
+
+    entropy = mean of -sum(w ln w) / ln n, for tokens and a gradient drawn from N(0, 1)
+
+    The module is left alone: a copy of it computes, in the given type, with all its
+    rounding; the results are summed up in float64.
+
+    Args:
+        attention: a module for self-attention. No shape.
+        n: how many tokens; at least 2.
+        dtype: torch.float64, float32, bfloat16 or float16.
+        generator: where the tokens are drawn from; torch's own if left out.
+
+    Returns:
+        score_std, entropy, largest, finite and gradient.
+
+    Raises:
+        TypeError: n is not a whole number, or dtype is not a floating type.
+        ShapeError: n is smaller than 2, or the module needs a memory.
+
+    Cost: a forward and a backward pass over n tokens.
+    Source: the names of the course.
+    Lesson: 09.
+
+    >>> from attnlib.nn import MultiHeadAttention
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> layer = MultiHeadAttention(512, 8, init="gpt2", n_layers=12)
+    >>> start = first_weights(layer, generator=generator)
+    >>> round(start.score_std, 1), round(start.entropy, 2)
+    (0.2, 0.99)
+    """
+    n = size("n", n, least=2)
+    if not dtype.is_floating_point:
+        raise TypeError(f"dtype must be a floating type, but it is {dtype}.")
+    layer = copy.deepcopy(attention).to(dtype).eval()
+    where = layer.W_q.weight.device
+
+    def draw() -> Tensor:  # in float64, so that every type gets the same tokens
+        shape = (n, attention.d_model)
+        drawn = torch.randn(shape, generator=generator, dtype=torch.float64)
+        return drawn.to(where, dtype)
+
+    stages = layer(draw(), return_stages=True)
+    weights = stages.weights.detach().double()
+    finite = weights.isfinite().all(-1)
+    rows = weights[finite]
+    stages.out.backward(draw())
+    norms = []
+    for part in (layer.W_q, layer.W_v):
+        gradient = part.weight.grad
+        assert gradient is not None  # out depends on both
+        norms.append(torch.linalg.vector_norm(gradient.double()).item())
+    return FirstWeights(
+        score_std=stages.scores.detach().double().std().item(),
+        entropy=torch.special.entr(rows).sum(-1).mean().item() / math.log(n),
+        largest=rows.amax(-1).mean().item(),
+        finite=finite.double().mean().item(),
+        gradient=norms[0] / norms[1] if norms[1] else math.nan,
+    )
+
+
 def _as_linear(part: nn.Linear, generator: torch.Generator | None) -> None:
     """What nn.Linear does to its weight: uniform within 1 / sqrt(fan_in)."""
     _uniform(part.weight, part.in_features**-0.5, generator)
 
 
-def _uniform(
-    tensor: torch.Tensor, bound: float, generator: torch.Generator | None
-) -> None:
+def _uniform(tensor: Tensor, bound: float, generator: torch.Generator | None) -> None:
     nn.init.uniform_(tensor, -bound, bound, generator)
 
 

@@ -8,6 +8,17 @@ import pytest
 
 from attnlib import checkpoints
 
+SENTENCES = (
+    "The cat chased the mouse across the kitchen floor.",
+    "My sister bought a red bicycle from an old friend last summer.",
+    "Nobody knows why the small village lost its only teacher.",
+    "When the rain stopped, we walked home along the river.",
+    "She has never been to Paris, but he goes there every year.",
+    "A good cook can make soup out of almost anything.",
+    "The letter that arrived yesterday was written by my grandfather.",
+    "They will open a new library near the station in October.",
+)
+
 
 def needs(name: str) -> pytest.MarkDecorator:
     """Skip where this model is not installed, and say how to get it."""

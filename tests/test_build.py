@@ -183,3 +183,15 @@ def test_the_command_names_what_it_cannot_find(
 ) -> None:
     assert build_notebooks.main(["zz", "--check"]) == 1
     assert "no lesson begins with 'zz'" in capsys.readouterr().out
+
+
+def test_a_lesson_is_not_built_without_its_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "08_heard.md"
+    text = FAILING.replace(":tags: [setup]", ":tags: [setup, whisper]")
+    source.write_text(text, encoding="utf-8")
+    monkeypatch.setattr(ns.checkpoints, "here", lambda name: False)
+    error = build_notebooks.run_lesson(source, tmp_path)
+    assert isinstance(error, ns.LessonError)
+    assert "cell 08-001 (good = 1): This part needs Whisper tiny.en" in str(error)

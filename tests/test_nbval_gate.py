@@ -16,11 +16,13 @@ import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import notebook_source as ns
 import numpy as np
 import pytest
+import strict_nbval
 import tiny_lesson
 from build_notebooks import ONE_THREAD
 from tiny_lesson import code_cells, stream
@@ -196,3 +198,29 @@ def test_a_broken_library_fails(folder: Path) -> None:
     assert set(failures) == {"01_tiny"} | {lesson.stem for lesson in lessons}, said
     for text in failures.values():
         assert "outputs differ" in text
+
+
+@pytest.mark.parametrize("missing", [True, False])
+def test_a_cell_that_needs_a_missing_model_runs_and_is_skipped(
+    missing: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared = []
+
+    def runtest(self: Any) -> None:
+        compared.append(self.options["check"])
+
+    monkeypatch.setattr(strict_nbval.IPyNbCell, "runtest", runtest)
+    monkeypatch.setattr(ns.checkpoints, "here", lambda name: not missing)
+    notebook = tiny_lesson.tiny()
+    code_cells(notebook)[1].metadata["tags"] = ["whisper"]
+    said = []
+    for cell in code_cells(notebook):
+        item = object.__new__(strict_nbval.LessonCell)
+        item.cell, item.options = cell, {"check": True}
+        item.parent = SimpleNamespace(refused=lambda: "")
+        try:
+            item.runtest()
+        except pytest.skip.Exception as reason:
+            said.append(str(reason))
+    assert compared == [True, not missing, True, True, True]
+    assert said == ([ns.checkpoints.how_to_get("whisper")] if missing else [])

@@ -388,6 +388,10 @@ CALLS = [
     (sdpa(lambda m: m, lambda a, b: ones(a, b).tril(a - b)), "offset_negated"),
     (combined_by_or, "combined_by_or"),
     (
+        lambda q, k, v, mask=None, causal=False: SDPA(q, k, v, mask, causal),
+        "causal_as_dropout",
+    ),
+    (
         lambda q, k, v, mask=None, causal=False: SDPA(q, k, v, attn_mask=mask),
         "causal_missing",
     ),

@@ -44,7 +44,9 @@ def match_sdpa(
     scores = scale(raw, q, k, v, faults)
     rest = faults - {"mask_inverted", "mask_ignored"}
     weights = masked_softmax(scores, look, q.shape[-1], rest)
-    return np.asarray(weights @ v)
+    out = np.asarray(weights @ v)
+    # By position, the fifth argument of SDPA is dropout_p: True is 1, all is dropped.
+    return np.zeros_like(out) if causal and "causal_as_dropout" in faults else out
 
 
 def _look(
@@ -112,7 +114,12 @@ MATCH_SDPA = Family(
     match_sdpa,
     {
         "mask": ("mask_ignored", "mask_inverted"),
-        "causal": ("causal_missing", "causal_always", "causal_reversed"),
+        "causal": (
+            "causal_missing",
+            "causal_always",
+            "causal_reversed",
+            "causal_as_dropout",
+        ),
         "triangle": (*_TRIANGLE, "is_causal_handed_over"),
         "both": (
             "combined_by_or",

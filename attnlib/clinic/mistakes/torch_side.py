@@ -208,6 +208,14 @@ MISTAKES = (
         "pytorch/pytorch#108108",
     ),
     Mistake(
+        "causal_as_dropout",
+        "M34",
+        "Where causal is True, all weights are dropped",
+        "The fifth argument of SDPA, by position, is dropout_p: True counts as 1. SDPA "
+        "always drops, whatever mode a model is in.",
+        "Hand over what comes after v by name.",
+    ),
+    Mistake(
         "mask_dropped_beside_causal",
         "M16",
         "Where causal is True, the mask has no effect",

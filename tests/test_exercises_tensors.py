@@ -156,9 +156,23 @@ def unknown(x, axis=-1):
     return nn.functional.softmax(x, axis)  # noqa: F821 - the point of it
 
 
+def both_kinds(x, axis=-1):
+    return torch.softmax(x & (x > 0), axis)
+
+
+def unfinished(x, axis=-1):
+    raise NotImplementedError
+
+
+def test_what_torch_cannot_do_is_no_sign_of_an_empty_answer():
+    assert judge(both_kinds).status == "raised"
+    assert judge(unfinished).status == "not started"
+
+
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
+        (both_kinds, "another kind of numbers"),
         (x_of_no_axis, "dim=-1 is the last one"),
         (other_dtype, "dtype=q.dtype"),
         (of_numpy, "a NumPy array"),

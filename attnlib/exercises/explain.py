@@ -46,6 +46,13 @@ def raised(
     return text.raised(kind, _shortened(message), where, meaning, case)
 
 
+def says_unfinished(error: BaseException | None) -> bool:
+    """Whether a learner wrote `raise NotImplementedError`; torch raises it, too."""
+    if not isinstance(error, NotImplementedError):
+        return False
+    return "not implemented for '" not in _message(error)
+
+
 def returned_none(function: Callable[..., object], none: list[str]) -> str:
     """Why a function gave None; `none` are its arguments that were None."""
     stub = frames.stub_called(function)

@@ -93,7 +93,7 @@ def judge_function(
         return Verdict("type", text.not_yet(name, arguments))
     clock = _Clock(limit)
     seen = _ask(exercise, answer, table, clock)
-    if isinstance(seen.runs[0].error, NotImplementedError):
+    if explain.says_unfinished(seen.runs[0].error):
         return Verdict("not started", text.not_started(name))
     status, sentence, mistakes = _verdict(exercise, seen, table, clock)
     whole = text.passed if status == "passed" else text.not_yet

@@ -37,6 +37,10 @@ MAX_OF_AN_AXIS = (
     "With an axis, torch's max gives two things, values and places. Take .values, or "
     "torch.amax."
 )
+WRONG_KIND = (
+    "torch does this for another kind of numbers only: `&` and `|` want True and False "
+    "on both sides, softmax and `@` want numbers. Compare, or .to(q.dtype)."
+)
 INVERT = "`~` turns True and False over, and here are numbers. Use a comparison first."
 LEAF = (
     "An input that asks for gradients may not be changed in place. Make a new tensor: "
@@ -63,6 +67,8 @@ _MEANINGS = (
     ("TypeError", r"unexpected keyword argument '(axis|keepdims)'", DIM),
     ("TypeError", r"torch\.return_types\.", MAX_OF_AN_AXIS),
     ("TypeError", r"~ \(operator\.invert\)", INVERT),
+    ("NotImplementedError", r"not implemented for", WRONG_KIND),
+    ("RuntimeError", r"two bool tensors", WRONG_KIND),
     ("RuntimeError", r"view size is not compatible", VIEW),
     ("RuntimeError", r"boolean masks?", MASK_KIND),
     ("RuntimeError", r"should not be set when is_causal", NOT_BOTH),

@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from attnlib.attention import scaled_dot_product
+from attnlib import attention
 from attnlib.clinic import probes
 from attnlib.clinic.case import Case
 from attnlib.clinic.families.crossing import CROSS_ATTENTION
@@ -17,13 +17,13 @@ def cross_attention(x, memory, W_q, W_k, W_v, mask=None):
 
     x: (..., n_q, d_model)   memory: (..., n_k, d_memory)
     W_q: (d_model, d_k)   W_k: (d_memory, d_k)   W_v: (d_memory, d_v)
-    mask: which parts of the memory are there, True = may look; fits the scores,
-        (..., n_q, n_k), by broadcasting; None hides nothing
+    mask: which parts of the memory are there, True = may look; broadcasts to
+        the scores, (..., n_q, n_k); None hides nothing
     returns: weights (..., n_q, n_k), out (..., n_q, d_v); zeros for a query
         that may look at nothing
     """
     q, k, v = x @ W_q, memory @ W_k, memory @ W_v
-    found = scaled_dot_product(q, k, v, mask)
+    found = attention.scaled_dot_product(q, k, v, mask)
     return found.weights, found.out
 
 
@@ -32,8 +32,8 @@ def patches(image, size):
 
     image: (height, width), both multiples of size; they may differ
     size: pixels along one side of a patch
-    returns: (n_patches, size * size); patches as one reads them, left to right,
-        then the next row of patches; the pixels of each patch likewise
+    returns: (n_patches, size * size); patches as one reads them, left to
+        right, then the next row of patches; the pixels of each likewise
     """
     height, width = image.shape
     cut = image.reshape(height // size, size, width // size, size)

@@ -12,6 +12,7 @@ import numpy as np
 
 from attnlib.clinic import (
     measures_heads,
+    measures_layers,
     measures_masks,
     measures_pictures,
     measures_positions,
@@ -30,6 +31,7 @@ MEASURES: dict[str, Measure] = {
     **measures_scores.MEASURES,
     **measures_masks.MEASURES,
     **measures_heads.MEASURES,
+    **measures_layers.MEASURES,
     **measures_pictures.MEASURES,
     **measures_positions.MEASURES,
     **measures_spread.MEASURES,

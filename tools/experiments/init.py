@@ -35,20 +35,20 @@ SETTINGS = {
         "larger V": XAVIER | {"gain_v": 2.0},
         "gain 0.02, larger V": XAVIER | {"gain": 0.02, "gain_v": 2.0},
         "noise 0.01": XAVIER | {"noise": 0.01},
-        "noise 1": XAVIER | {"noise": 1.0},
     },
     "recall": {
-        "seeds": list(range(10)),
+        "seeds": list(range(6)),
         "d_model": 32,
         "n_heads": 4,
         "batch": 64,
-        "steps": {"adam": 300, "sgd": 300},
+        "steps": {"adam": 200, "sgd": 100},
         "lr": {"adam": 3e-3, "sgd": 1.0},
         "every": 5,
         "questions": 1000,
     },
     "text": {
-        "seeds": [0, 1, 2, 3, 4],
+        "seeds": [0, 1, 2],
+        "dtype": "float32",
         "d_model": 64,
         "n_heads": 4,
         "n_layers": 2,
@@ -129,6 +129,8 @@ def text(how, seed: int) -> float:
     at = SETTINGS["text"]
     generator = torch.Generator().manual_seed(seed)
     plays = characters()
+    dtype = getattr(torch, at["dtype"])  # float32: half the time, and enough
+    torch.set_default_dtype(dtype)
     model = PlacedModel(
         len(plays.vocabulary),
         "learned",
@@ -158,9 +160,9 @@ def text(how, seed: int) -> float:
 def main() -> None:
     """Run everything, and write the numbers."""
     torch.set_num_threads(1)
-    torch.set_default_dtype(torch.float64)
     found: dict[str, dict[str, object]] = {"adam": {}, "sgd": {}, "text": {}}
     for name, how in SETTINGS["starts"].items():
+        torch.set_default_dtype(torch.float64)
         for optimiser in ("adam", "sgd"):
             seeds = SETTINGS["recall"]["seeds"]
             found[optimiser][name] = [recall(how, seed, optimiser) for seed in seeds]

@@ -1,0 +1,541 @@
+"""Lesson 09: answers as people write them, right and wrong, and what they are told."""
+
+from __future__ import annotations
+
+import math
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from attnlib import attention, numerics
+from attnlib.exercises import get, judge, names
+from attnlib.exercises.lesson_09 import CALLS, ORDER
+
+LESSON = ("init_for_entropy", "half_scores", "capped_scores", "amp_order", "first_bad")
+INF = np.inf
+
+
+def test_the_lesson_has_these_exercises_and_their_minutes_fit_into_its_text():
+    assert set(names(9)) == set(LESSON)
+    assert sum(get(name).minutes for name in LESSON) == 28
+
+
+@pytest.mark.parametrize("name", LESSON)
+def test_the_solution_passes_and_the_stub_is_not_started(name):
+    exercise = get(name)
+    space = {"np": np}
+    exec(exercise.solution_source, space)
+    assert judge(name, space[name]).passed
+    exec(exercise.stub_source, space)
+    assert judge(name, space[name]).status == "not started"
+
+
+def test_no_hint_holds_the_solution():
+    for name in LESSON:
+        exercise = get(name)
+        body = exercise.solution_source.split('"""')[-1]
+        lines = [line.strip() for line in body.splitlines() if len(line.strip()) > 20]
+        for line in lines:
+            assert sum(line in hint for hint in exercise.hints) <= 1
+        assert not any(
+            all(line in hint for line in lines) for hint in exercise.hints if lines
+        )
+
+
+# --- right answers written another way --------------------------------------------
+def init_by_math(d_model, d_k, share):
+    return math.sqrt(math.sqrt(2 * math.log(1 / share)) / d_model)
+
+
+def init_by_xavier(d_model, d_k, share):
+    """Xavier, times a gain."""
+    gain = (-2 * math.log(share)) ** 0.25
+    return gain * numerics.init_std("xavier", d_model, d_model)
+
+
+def half_by_roots(q, k, mask):
+    """A fourth root for each, as some libraries have it."""
+    root = q.shape[-1] ** 0.25
+    return np.where(mask, (q / root) @ (k / root).T, -np.inf)
+
+
+def half_in_float32(q, k, mask):
+    scores = q.astype(np.float32) @ k.astype(np.float32).T / np.sqrt(q.shape[-1])
+    return np.where(mask, scores, -np.inf).astype(np.float16)
+
+
+def half_by_scaled_keys(q, k, mask):
+    scores = q @ (k / k.shape[-1] ** 0.5).T
+    scores[~mask] = -np.inf
+    return scores
+
+
+def half_with_stored_fill(q, k, mask):
+    """-1e9, which NumPy stores in float16 as -inf: luck, and right."""
+    scores = q / q.shape[-1] ** 0.5 @ k.T
+    return np.where(mask, scores, np.float16(-1e9))
+
+
+def half_by_bias(q, k, mask):
+    bias = np.where(mask, 0, -np.inf).astype(np.float16)
+    return (q * q.shape[-1] ** -0.5) @ k.T + bias
+
+
+def half_by_library(q, k, mask):
+    scores = numerics.scores_scaled_before(q, k, "float16")
+    return np.where(mask, scores, -np.inf)
+
+
+def half_by_loops(q, k, mask):
+    out = np.full(mask.shape, -np.inf, np.float16)
+    for i, j in zip(*np.nonzero(mask), strict=True):
+        out[i, j] = sum(
+            float(a) * float(b) for a, b in zip(q[i], k[j], strict=True)
+        ) / (len(q[i]) ** 0.5)
+    return out
+
+
+def capped_in_place(scores, mask, cap):
+    bent = numerics.softcap(scores, cap)
+    bent[~mask] = -np.inf
+    return bent
+
+
+def capped_by_exp(scores, mask, cap):
+    e = np.exp(-2 * scores / cap)
+    return np.where(mask, cap * (1 - e) / (1 + e), -np.inf)
+
+
+def capped_and_added(scores, mask, cap):
+    return cap * np.tanh(scores / cap) + np.where(mask, 0, -np.inf)
+
+
+def capped_where_seen(scores, mask, cap):
+    """Masks first, bends only what is seen: the same."""
+    out = np.full_like(scores, -np.inf)
+    out[mask] = np.tanh(scores[mask] / cap) * cap
+    return out
+
+
+def bad_by_names(stages):
+    for name in stages:
+        x = stages[name]
+        ok = np.isfinite(x) | (np.isneginf(x) if name == "scores" else False)
+        if not ok.all():
+            return list(stages).index(name)
+    return -1
+
+
+def bad_by_parts(stages):
+    for i, name in enumerate(stages):
+        x = stages[name]
+        if np.isnan(x).any() or np.isposinf(x).any():
+            return i
+        if name != "scores" and np.isneginf(x).any():
+            return i
+    return -1
+
+
+def bad_by_argmax(stages):
+    clean = [
+        np.where(x == -np.inf, 0, x) if n == "scores" else x for n, x in stages.items()
+    ]
+    bad = [not np.isfinite(x).all() for x in clean]
+    return int(np.argmax(bad)) if any(bad) else -1
+
+
+RIGHT = [
+    ("init_for_entropy", init_by_math),
+    ("init_for_entropy", init_by_xavier),
+    ("init_for_entropy", lambda m, k, s: ((np.log(s) * -2) ** 0.5 / m) ** 0.5),
+    ("init_for_entropy", lambda m, k, s: np.float32(init_by_math(m, k, s))),
+    ("half_scores", half_by_roots),
+    ("half_scores", half_in_float32),
+    ("half_scores", half_by_scaled_keys),
+    ("half_scores", half_with_stored_fill),
+    ("half_scores", half_by_bias),
+    ("half_scores", half_by_library),
+    ("half_scores", half_by_loops),
+    ("capped_scores", capped_in_place),
+    ("capped_scores", capped_by_exp),
+    ("capped_scores", capped_and_added),
+    ("capped_scores", capped_where_seen),
+    ("capped_scores", lambda s, m, c: capped_in_place(s.astype(np.float32), m, c)),
+    ("first_bad", bad_by_names),
+    ("first_bad", bad_by_parts),
+    ("first_bad", bad_by_argmax),
+    ("first_bad", lambda stages: float(bad_by_names(stages))),
+]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("name", "answer"), RIGHT)
+def test_another_right_way_passes(name, answer, seed):
+    verdict = judge(name, answer, seed)
+    assert verdict.passed, verdict.text
+
+
+# --- wrong answers, as people write them ------------------------------------------
+def spread(share):
+    return np.sqrt(-2 * np.log(share))
+
+
+def fills(value):
+    def answer(q, k, mask):
+        return np.where(mask, q / q.shape[-1] ** 0.5 @ k.T, value)
+
+    return answer
+
+
+def scaled_after(q, k, mask):
+    return np.where(mask, q @ k.T / q.shape[-1] ** 0.5, -np.inf)
+
+
+def wide_billion(q, k, mask):
+    return q / q.shape[-1] ** 0.5 @ k.T + np.where(mask, 0, -1e9)
+
+
+def half_unscaled(q, k, mask):
+    return np.where(mask, (q.astype(float) @ k.T).astype(np.float16), -np.inf)
+
+
+def cap_clip(s, m, c):
+    return np.where(m, np.clip(s, -c, c), -np.inf)
+
+
+def cap_late(s, m, c):
+    return c * np.tanh(np.where(m, s, -np.inf) / c)
+
+
+def cap_then(function):
+    def answer(scores, mask, cap):
+        return np.where(mask, function(scores, cap), -np.inf)
+
+    return answer
+
+
+def bad_if(test, one_past=0, well=-1):
+    def answer(stages):
+        for i, (name, x) in enumerate(stages.items()):
+            if test(name, x):
+                return i + one_past
+        return well
+
+    return answer
+
+
+def right_test(name, x):
+    return bool((~np.isfinite(x) & ~((name == "scores") & (x == -INF))).any())
+
+
+def last_one(stages):
+    return max(
+        [i for i, (n, x) in enumerate(stages.items()) if right_test(n, x)] + [-1]
+    )
+
+
+def counted(stages):
+    return sum(right_test(n, x) for n, x in stages.items())
+
+
+def softmaxed(q, k, mask):
+    return attention.softmax(fills(-np.inf)(q, k, mask))
+
+
+WRONG = [
+    ("init_for_entropy", lambda m, k, s: spread(s) / m, "variance_for_std"),
+    ("init_for_entropy", lambda m, k, s: spread(s), "spread_returned"),
+    ("init_for_entropy", lambda m, k, s: (spread(s) / k) ** 0.5, "width_of_head"),
+    (
+        "init_for_entropy",
+        lambda m, k, s: (-2 * np.log(s) / m) ** 0.5,
+        "spread_without_root",
+    ),
+    (
+        "init_for_entropy",
+        lambda m, k, s: ((-np.log(s)) ** 0.5 / m) ** 0.5,
+        "spread_without_two",
+    ),
+    (
+        "init_for_entropy",
+        lambda m, k, s: ((-2 * np.log2(s)) ** 0.5 / m) ** 0.5,
+        "log_base_two",
+    ),
+    (
+        "init_for_entropy",
+        lambda m, k, s: ((-2 * np.log10(s)) ** 0.5 / m) ** 0.5,
+        "log_base_ten",
+    ),
+    ("init_for_entropy", lambda m, k, s: (s / m) ** 0.5, "spread_is_share"),
+    ("init_for_entropy", lambda m, k, s: m**-0.5, "spread_is_one"),
+    ("init_for_entropy", lambda m, k, s: (-np.log(s) / m) ** 0.5, "spread_is_drop"),
+    (
+        "init_for_entropy",
+        lambda m, k, s: (np.sqrt(2 * np.log(s)) / m) ** 0.5,
+        "log_sign_lost",
+    ),
+    ("init_for_entropy", lambda m, k, s: spread(s) ** 0.5 / m, "width_outside_root"),
+    (
+        "init_for_entropy",
+        lambda m, k, s: (spread(s) / (m * k**0.5)) ** 0.5,
+        "root_of_d_k_kept",
+    ),
+    (
+        "init_for_entropy",
+        lambda m, k, s: (spread(s) * k**0.5 / m) ** 0.5,
+        "root_of_d_k_twice",
+    ),
+    ("init_for_entropy", lambda m, k, s: (spread(s) / 512) ** 0.5, "width_of_512"),
+    ("init_for_entropy", lambda m, k, s: (m / spread(s)) ** 0.5, "width_upside_down"),
+    (
+        "init_for_entropy",
+        lambda m, k, s: (3 * spread(s) / m) ** 0.5,
+        "bound_for_std",
+    ),
+    ("half_scores", scaled_after, "raw_overflow"),
+    ("half_scores", fills(np.finfo(np.float16).min), "fill_lowest"),
+    ("half_scores", fills(-1e4), "mask_fill_10000"),
+    ("half_scores", fills(0), "mask_fill_zero"),
+    ("half_scores", wide_billion, "fill_billion"),
+    ("half_scores", lambda q, k, m: fills(-INF)(q, k, ~m), "mask_inverted"),
+    ("half_scores", lambda q, k, m: q / q.shape[-1] ** 0.5 @ k.T, "mask_ignored"),
+    (
+        "half_scores",
+        lambda q, k, m: q / q.shape[-1] ** 0.5 @ k.T + ~m * -INF,
+        "mask_times_infinity",
+    ),
+    ("half_scores", lambda q, k, m: q / q.shape[-1] ** 0.5 @ k.T * m, "mask_fill_zero"),
+    ("half_scores", lambda q, k, m: q / q.shape[-1] ** 0.5 @ k.T + m, "mask_added"),
+    ("half_scores", lambda q, k, m: fills(-INF)(q / 1, k / 4, m), None),
+    ("half_scores", half_unscaled, "scale_missing"),
+    (
+        "half_scores",
+        lambda q, k, m: np.where(m, (q / q.shape[-1]) @ k.T, -INF),
+        "scale_d_k",
+    ),
+    (
+        "half_scores",
+        lambda q, k, m: np.where(m.any(-1, keepdims=True), fills(-INF)(q, k, m), 0),
+        "empty_row_zeroed",
+    ),
+    ("half_scores", softmaxed, "softmax_applied"),
+    ("capped_scores", cap_clip, "cap_clips"),
+    ("capped_scores", cap_late, "cap_after_mask"),
+    ("capped_scores", lambda s, m, c: np.where(m, s, -INF), "cap_missing"),
+    ("capped_scores", lambda s, m, c: c * np.tanh(s / c), "mask_ignored"),
+    (
+        "capped_scores",
+        lambda s, m, c: np.where(~m, c * np.tanh(s / c), -INF),
+        "mask_inverted",
+    ),
+    ("capped_scores", cap_then(lambda s, c: np.tanh(s / c)), "cap_not_restored"),
+    ("capped_scores", cap_then(lambda s, c: c * np.tanh(s)), "cap_not_divided"),
+    ("capped_scores", cap_then(lambda s, c: c * np.tanh(s * c)), "cap_multiplied"),
+    ("capped_scores", cap_then(lambda s, c: np.tanh(s * c) / c), "cap_upside_down"),
+    ("capped_scores", cap_then(lambda s, c: np.tanh(s)), "cap_of_ones"),
+    ("capped_scores", cap_then(lambda s, c: s / c), "cap_scales"),
+    ("capped_scores", cap_then(lambda s, c: np.minimum(s, c)), "cap_clips_above"),
+    ("capped_scores", cap_then(lambda s, c: 50 * np.tanh(s / 50)), "cap_of_50"),
+    (
+        "capped_scores",
+        lambda s, m, c: np.where(m, c * np.tanh(s / c), -1e9),
+        "fill_billion",
+    ),
+    ("capped_scores", lambda s, m, c: c * np.tanh(s / c) * m, "mask_fill_zero"),
+    (
+        "capped_scores",
+        lambda s, m, c: np.where(m, c * np.tanh(s / c), -c),
+        "cap_after_mask",
+    ),
+    (
+        "capped_scores",
+        lambda s, m, c: attention.softmax(np.where(m, c * np.tanh(s / c), -INF)),
+        "softmax_applied",
+    ),
+    ("first_bad", bad_if(lambda n, x: not np.isfinite(x).all()), "hidden_flagged"),
+    ("first_bad", bad_if(lambda n, x: np.isnan(x).any()), "infinities_missed"),
+    (
+        "first_bad",
+        bad_if(lambda n, x: np.isnan(x).any() or (x == INF).any()),
+        "minus_missed",
+    ),
+    (
+        "first_bad",
+        bad_if(lambda n, x: n != "scores" and not np.isfinite(x).all()),
+        "scores_skipped",
+    ),
+    (
+        "first_bad",
+        bad_if(lambda n, x: right_test("scores" if "scores" in n else n, x)),
+        "raw_scores_excused",
+    ),
+    (
+        "first_bad",
+        bad_if(
+            lambda n, x: (
+                np.isinf(x).any()
+                and right_test(n, np.nan_to_num(x, nan=0.0, posinf=INF, neginf=-INF))
+            )
+        ),
+        "nan_missed",
+    ),
+    ("first_bad", bad_if(right_test, one_past=1, well=0), "counted_from_one"),
+    ("first_bad", bad_if(right_test, well=0), "well_is_zero"),
+    ("first_bad", bad_if(right_test, well=7), "well_is_length"),
+    ("first_bad", bad_if(lambda n, x: not right_test(n, x)), "finite_stage"),
+    ("first_bad", last_one, "last_bad"),
+    ("first_bad", counted, "bad_counted"),
+    (
+        "first_bad",
+        bad_if(lambda n, x: n == "out" and right_test(n, x)),
+        "out_only",
+    ),
+    (
+        "first_bad",
+        lambda stages: [right_test(n, x) for n, x in stages.items()],
+        "each_answered",
+    ),
+]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("name", "answer", "key"), WRONG)
+def test_a_wrong_answer_is_refused_and_named(name, answer, key, seed):
+    verdict = judge(name, answer, seed)
+    assert not verdict.passed
+    if key is not None:
+        assert [m.key for m in verdict.mistakes] == [key], verdict.text
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        (
+            lambda q, k, m: np.where(m, q @ k.T / q.shape[-1] ** 0.5, -1e4),
+            {"raw_overflow", "mask_fill_10000"},
+        ),
+        (
+            lambda q, k, m: np.where(m, q @ k.T / q.shape[-1] ** 0.5, -65504),
+            {"raw_overflow", "fill_lowest"},
+        ),
+    ],
+)
+def test_two_mistakes_at_once_are_both_named(answer, found):
+    assert {m.key for m in judge("half_scores", answer).mistakes} == found
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "number"),
+    [
+        (
+            "init_for_entropy",
+            lambda m, k, s: (spread(s) / k) ** 0.5,
+            "√(d_model / d_k)",
+        ),
+        ("half_scores", scaled_after, "you get infinity at"),
+        (
+            "half_scores",
+            fills(np.finfo(np.float16).min),
+            "which may look at nothing, gives hidden keys 1 of its attention",
+        ),
+        ("capped_scores", cap_late, "gives hidden keys"),
+    ],
+)
+def test_a_number_gives_the_mistake_away(name, answer, number):
+    assert number in judge(name, answer).text
+
+
+def test_m13_is_named_where_float16_cannot_hold_the_fill():
+    verdict = judge("half_scores", wide_billion)
+    assert [m.code for m in verdict.mistakes] == ["M13"]
+    assert "masked_fill" in verdict.text
+
+
+def test_an_answer_that_numpy_has_widened_is_told_by_what():
+    def widened(q, k, mask):
+        return np.where(mask, q / np.sqrt(q.shape[-1]) @ k.T, -np.inf)
+
+    verdict = judge("half_scores", widened)
+    assert verdict.status == "law"
+    assert "np.sqrt(16) is one, 16 ** 0.5 and -np.inf are not" in verdict.text
+
+
+def test_a_value_that_is_no_number_is_refused():
+    def by_name(stages):
+        return next((n for n, x in stages.items() if right_test(n, x)), "none")
+
+    for answer in (by_name, bad_if(right_test, well=None)):
+        assert judge("first_bad", answer).status in ("type", "raised")
+
+
+# --- the order of a step -----------------------------------------------------------
+def test_every_wrong_order_is_told_why_and_none_gets_the_answer():
+    for letters in permutations("ABCDE"):
+        order = "".join(letters)
+        verdict = judge("amp_order", order)
+        assert verdict.passed == (order == ORDER)
+        assert ORDER not in verdict.text
+        assert verdict.passed or "Yours" in verdict.text
+
+
+@pytest.mark.parametrize(
+    ("order", "said"),
+    [
+        ("CBEDA", "clips before unscale_ (M40)"),
+        ("CBDA E".replace(" ", ""), "clips before unscale_ (M40)"),
+        ("ECBDA", "the gradients of this step do not exist"),
+        ("CEDBA", "clips after the step"),
+        ("CDAEB", "clips after the step"),
+        ("CEABD", "calls update too early"),
+    ],
+)
+def test_what_each_order_does_first(order, said):
+    assert said in judge("amp_order", order).text
+
+
+@pytest.mark.parametrize(
+    "answer", ["c e b d a", "C,E,B,D,A", list(ORDER), tuple(ORDER)]
+)
+def test_the_order_may_be_written_in_other_ways(answer):
+    assert judge("amp_order", answer).passed
+
+
+@pytest.mark.parametrize("answer", ["", "CE", "CEBD", "CCEBA", "?"])
+def test_letters_that_are_no_order_learn_what_is_wanted(answer):
+    assert "Five letters are wanted" in judge("amp_order", answer).text
+
+
+@pytest.mark.parametrize("answer", [3, None, {"A": 1}])
+def test_an_order_that_is_no_text_is_told_so(answer):
+    assert judge("amp_order", answer).status == "type"
+
+
+def test_the_order_is_that_of_torch_and_of_the_library():
+    """The gradients are those of a step without a scaler, and only in this order."""
+    torch = pytest.importorskip("torch")
+
+    def moved(order):
+        table = torch.nn.Linear(3, 2).double()
+        with torch.no_grad():
+            for part in table.parameters():
+                part.copy_(torch.ones_like(part))
+        before = table.weight.detach().clone()
+        sgd = torch.optim.SGD(table.parameters(), lr=0.5)
+        scaler = torch.amp.GradScaler("cpu")
+        x = torch.tensor([[1.0, 2.0, 3.0]], dtype=torch.float64)
+        calls = {
+            "A": scaler.update,
+            "B": lambda: torch.nn.utils.clip_grad_norm_(table.parameters(), 1.0),
+            "C": lambda: scaler.scale(table(x).square().sum()).backward(),
+            "D": lambda: scaler.step(sgd),
+            "E": lambda: scaler.unscale_(sgd),
+        }
+        assert set(calls) == set(CALLS)
+        for letter in order:
+            calls[letter]()
+        return (table.weight.detach() - before).norm().item()
+
+    assert 0.4 < moved(ORDER) < 0.51
+    assert moved("CBEDA") < 1e-5
+    assert moved("CEDBA") > 1

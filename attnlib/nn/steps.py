@@ -179,7 +179,7 @@ def forward(
 
 
 def scaled(loss: Tensor, scaler: torch.amp.GradScaler | None) -> Tensor:
-    """Multiply the loss, in float32 at least, so that no small gradient becomes 0.
+    """Multiply the loss, so that no small gradient becomes 0 on the way back.
 
     scale loss, and so every gradient is multiplied by the scale as well
 
@@ -202,8 +202,8 @@ def scaled(loss: Tensor, scaler: torch.amp.GradScaler | None) -> Tensor:
     """
     if scaler is None:
         return loss
-    # 65536 times a loss of 1 is more than float16 has, and the loss is one number.
-    return scaler.scale(loss.float() if loss.element_size() < 4 else loss)
+    # The scale is float32, and so is the product: float16 has nothing above 65504.
+    return scaler.scale(loss)
 
 
 def dtypes(

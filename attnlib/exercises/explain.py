@@ -81,7 +81,8 @@ def _shortened(message: str) -> str:
 
 
 def _meaning(kind: str, error: _Error) -> str:
-    none = _about_none(error)
+    # The library's own error names the sizes, and None may well be meant there.
+    none = "" if kind == "ShapeError" else _about_none(error)
     if none:
         return none
     own = torch_habits.meaning if error.tensors else habits.meaning

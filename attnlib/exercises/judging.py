@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from attnlib.clinic.case import Outcome, Result
+from attnlib.clinic.case import Outcome, Result, error_name
 from attnlib.clinic.catalogue import Mistake, get
 from attnlib.clinic.evidence import evidence
 from attnlib.clinic.match import Match, Table, close
@@ -149,7 +149,7 @@ def _ask(
         found = ran.value if isinstance(ran.value, Read) else Read()
         sentences.append(found.sentence)
         if ran.error is not None:
-            outcomes.append(Outcome(error=type(ran.error).__name__))
+            outcomes.append(Outcome(error=error_name(ran.error)))
         elif found.sentence:
             outcomes.append(Outcome(error="unread"))
         else:

@@ -40,6 +40,13 @@ def patches(image, size):
     return np.swapaxes(cut, 1, 2).reshape(-1, size * size)
 
 
+def as_pair(answer):
+    """An array or a list of two, such as np.argwhere gives, is as good as a tuple."""
+    if type(answer) in (list, np.ndarray) and np.size(answer) == 2:
+        return tuple(np.ravel(answer).tolist())
+    return answer
+
+
 def crossing_cases(rng):
     """All sizes differ; then some agree, so that what would only raise runs."""
 
@@ -58,9 +65,9 @@ def crossing_cases(rng):
         given = () if mask is None else (np.array(mask),)
         return Case(f"{name} ({told})", (*args(*sizes), *given))
 
-    two = [[[True] * 4], [[True, True, False, False]]]
-    three = [[[True, False, True]], [[True, True, False]], [[True] * 3]]
-    none = [[[True, True, False]], [[False] * 3]]
+    two = np.array([[[True] * 4], [[True, True, False, False]]])
+    three = np.array([[[True, False, True]], [[True, True, False]], [[True] * 3]])
+    none = np.array([[[True, True, False]], [[False] * 3]])
     # A constant of -40000 in every score: the weights stay, weak fills are above it.
     seen, eye = np.array([True, False, True, True]), np.eye(16)
     x, memory = probes.far_apart(rng, 2, 4, gap=1024)
@@ -203,6 +210,7 @@ EXERCISES = (
             "line 8; with a pause it drops to 3, and they lose a word or none."
         ),
         show="best_aligned_head = (2, 1)",
+        tidy=as_pair,
         form="A layer and a head are wanted, both counted from 0, such as (0, 3).",
         wrong=(
             Misconception(

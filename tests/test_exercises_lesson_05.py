@@ -505,6 +505,7 @@ def test_other_slips_are_refused_with_words(name, answer, words):
         ((0.6, 0.3, 0.1), "model.eval()"),
         ([0.8, 0.4, 0.133], "it is 0"),
         ([0.1, 0.2, 0.7], "Three numbers are wanted"),
+        ([0.75, 0.0, 0.125], "a quarter larger"),
         (0.933, "an array"),
     ],
 )

@@ -294,6 +294,11 @@ EXERCISES = (
                 "make up for the dropped one.",
             ),
             Misconception(
+                np.array([0.75, 0.0, 0.125]),
+                "You made them a quarter larger. Then the mean over many draws is "
+                "0.75 · 1.25 = 0.94 of what it was: divide by 0.75.",
+            ),
+            Misconception(
                 np.array([2.4, 0.0, 0.4]),
                 "You divided by 0.25, the share that is dropped. Which share is kept?",
             ),

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from attnlib import positions
-from attnlib.nn.placed import SCHEMES, Block, PlacedModel, Turn
+from attnlib.nn import placed
+from attnlib.nn.placed import SCHEMES, Block, PlacedModel, Turn, grown, loss_with
 
 
 @pytest.fixture(autouse=True)
@@ -110,3 +111,38 @@ def test_a_block_adds_to_its_tokens():
         torch.nn.init.zeros_(layer.bias)
     x = torch.randn(2, 3, 6, generator=torch.Generator().manual_seed(0))
     torch.testing.assert_close(block(x), x)
+
+
+def test_a_grown_model_prints_the_same_on_other_machines(monkeypatch):
+    """First weights off in the tenth digit change no digit that the lesson prints."""
+    plain = [loss_with(grown("rope"), n) for n in (16, 64)]
+
+    def nudged(*args, **keywords):
+        made = PlacedModel(*args, **keywords).double()
+        generator = torch.Generator().manual_seed(9)
+        with torch.no_grad():
+            for p in made.parameters():
+                p.mul_(1 + 1e-9 * torch.randn(p.shape, generator=generator))
+        return made
+
+    monkeypatch.setattr(placed, "PlacedModel", nudged)
+    other = [loss_with(grown("rope"), n) for n in (16, 64)]
+    assert plain != other
+    assert max(abs(a - b) for a, b in zip(plain, other, strict=True)) < 1e-6
+    assert [f"{a:.2f}" for a in plain] == [f"{b:.2f}" for b in other]
+
+
+def test_growing_leaves_the_number_of_threads_alone():
+    before = torch.get_num_threads()
+    grown("none", steps=1)
+    assert torch.get_num_threads() == before
+
+
+def test_the_loss_is_on_the_same_characters_whatever_the_context():
+    """A model that sees nothing but the present token cannot tell the difference."""
+
+    class Nothing(torch.nn.Module):
+        def forward(self, ids):
+            return torch.nn.functional.one_hot(ids, 63).double()
+
+    assert loss_with(Nothing(), 16) == loss_with(Nothing(), 64)

@@ -16,8 +16,8 @@ def sinusoidal(n, d_model):
 
     n: how many positions, from 0
     d_model: how many numbers a token has, even
-    returns: (n, d_model); columns 2 i and 2 i + 1 are pair i, the sine first; pair i
-        turns by 10000 ** (-2 i / d_model) radians a token
+    returns: (n, d_model); columns 2 i and 2 i + 1 are pair i, the sine first;
+        pair i turns by 10000 ** (-2 i / d_model) radians a token
     """
     turns = 10000.0 ** (-2 * np.arange(d_model // 2) / d_model)
     angles = np.arange(n)[:, None] * turns
@@ -34,7 +34,8 @@ def rope(x, positions, layout):
     positions: where each token stands, (n), whole numbers
     layout: "interleaved": features 2 i and 2 i + 1 are pair i;
         "half": features i and i + d/2 are
-    returns: the turned x, in its shape; pair i turns by 10000 ** (-2 i / d) a token
+    returns: the turned x, in its shape; pair i turns by 10000 ** (-2 i / d)
+        radians a token
     """
     d = x.shape[-1]
     turns = 10000.0 ** (-2 * np.arange(d // 2) / d)
@@ -65,12 +66,12 @@ def alibi_slopes(n_heads):
 
 
 def ntk_base(base, scale, d):
-    """Raise the base of RoPE so that only the slowest pair slows by the whole scale.
+    """Raise the base of RoPE: the slowest pair slows down by the scale.
 
     base: the base that the model was trained with
     scale: wanted length over trained length; below 1 it counts as 1
     d: features of one head, even, at least 4
-    returns: the new base, one number
+    returns: the new base, one number; the fastest pair stays as it is
     """
     return base * max(1, scale) ** (d / (d - 2))
 

@@ -12,6 +12,8 @@ from torch import Tensor, nn
 
 from attnlib import positions
 from attnlib.nn.multihead import MultiHeadAttention
+from attnlib.nn.text import characters, windows
+from attnlib.nn.train import train
 from attnlib.shapes import size
 
 SCHEMES = ("none", "learned", "sinusoidal", "relative", "alibi", "rope")
@@ -177,6 +179,87 @@ class PlacedModel(nn.Module):
             )
             return self.by_distance[torch.from_numpy(buckets)].movedim(-1, 0)
         return None
+
+
+def grown(
+    scheme: str, *, trained_length: int = 16, steps: int = 200, seed: int = 0
+) -> PlacedModel:
+    """Train a model of one layer on short windows of Shakespeare, in float64.
+
+    On one thread and from one generator: other machines get the same digits.
+
+    Args:
+        scheme: one of `SCHEMES`.
+        trained_length: how many characters a window has.
+        steps: how many steps of 32 windows.
+        seed: of the generator. There is no array, hence no shape.
+
+    Returns:
+        The model. There is no array, hence no shape.
+
+    Raises:
+        ValueError: there is no such scheme.
+
+    Cost: about 15 ms a step.
+    Source: `tools/experiments/length.py`, smaller.
+    Lesson: 08.
+
+    >>> grown("alibi", steps=1).scheme
+    'alibi'
+    """
+    text, generator = characters(), torch.Generator().manual_seed(seed)
+    model = PlacedModel(
+        len(text.vocabulary),
+        scheme,
+        d_model=32,
+        n_layers=1,
+        n_rows=4 * trained_length,
+        generator=generator,
+    ).double()
+
+    def loss(step: int) -> Tensor:
+        x, targets = windows(text.train, trained_length, 32, generator)
+        return nn.functional.cross_entropy(model(x).flatten(0, 1), targets.flatten())
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        train(model, loss, steps, lr=3e-3)
+    finally:
+        torch.set_num_threads(before)
+    return model
+
+
+@torch.no_grad()
+def loss_with(model: PlacedModel, n: int, *, longest: int = 64, last: int = 8) -> float:
+    """Measure the loss on the same characters, with n characters of context.
+
+    The last characters of 128 windows of The Tempest are predicted, whatever n is; of
+    each window the model sees the last n.
+
+    Args:
+        model: from `grown`.
+        n: how many characters it sees, at least `last`, at most `longest`.
+        longest: how long the windows are.
+        last: how many characters of each count.
+
+    Returns:
+        The mean loss in nats. There is no array, hence no shape.
+
+    Raises:
+        Nothing.
+
+    Cost: 128 windows of n characters through the model.
+    Source: `tools/experiments/length.py`, smaller.
+    Lesson: 08.
+
+    >>> loss_with(grown("none", steps=0), 16) > 4
+    True
+    """
+    generator = torch.Generator().manual_seed(1000)
+    x, targets = windows(characters().validation, longest, 128, generator)
+    scores = model(x[:, -n:])[:, -last:].flatten(0, 1)
+    return nn.functional.cross_entropy(scores, targets[:, -last:].flatten()).item()
 
 
 @torch.no_grad()

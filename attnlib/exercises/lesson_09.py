@@ -40,7 +40,7 @@ def half_scores(q, k, mask):
 
     q: (n_q, d_k)   k: (n_k, d_k)   both float16
     mask: boolean, (n_q, n_k), True = may look
-    returns: (n_q, n_k), float16: q @ k.T over the root of d_k, -inf where hidden
+    returns: (n_q, n_k), float16: q @ k.T over the root of d_k; -inf if hidden
     No score that is seen may be infinite. An empty row is -inf throughout.
     """
     scores = (q / q.shape[-1] ** 0.5) @ k.T
@@ -61,7 +61,7 @@ def first_bad(stages):
     """Find where NaN or infinity first appears.
 
     stages: dict, name -> array, in the order of the formula
-    returns: the number of the first bad stage, counted from 0; -1 if all are well
+    returns: the number of the first bad stage, from 0 on; -1 if all are well
     NaN and infinities are bad, but -inf in "scores" is not: a mask writes it.
     """
     for i, (name, stage) in enumerate(stages.items()):

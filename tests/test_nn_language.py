@@ -246,10 +246,20 @@ def test_the_first_weights_come_from_the_generator():
         LanguageSizes(400, 2, 60, 4, 2, 16, 90, 9), torch.Generator().manual_seed(0)
     )
     spread = {name: float(w.std()) for name, w in wide.state_dict().items()}
-    assert spread["embedding.weight"] == pytest.approx(0.02, rel=0.05)
-    assert spread["layers.1.attention.W_k.weight"] == pytest.approx(0.02, rel=0.05)
-    assert spread["layers.1.attention.W_o.weight"] == pytest.approx(0.01, rel=0.05)
+    assert spread["embedding.weight"] == pytest.approx(0.5, rel=0.05)
+    xavier = (2 / (60 + 64)) ** 0.5
+    assert spread["layers.1.attention.W_o.weight"] == pytest.approx(xavier, rel=0.05)
+    assert spread["layers.1.mlp.W_up.weight"] == pytest.approx(0.05, rel=0.05)
     assert spread["layers.0.mlp.W_down.weight"] == pytest.approx(0.01, rel=0.05)
+
+
+@torch.no_grad()
+def test_the_first_guess_is_nearly_even():
+    sizes = LanguageSizes(300, 2, 64, 4, 2, 16, 90, 9)
+    model = LanguageModel(sizes, torch.Generator().manual_seed(1))
+    logits = model(torch.arange(50))
+    loss = nn.functional.cross_entropy(logits, torch.arange(50) + 200)
+    assert loss == pytest.approx(np.log(300), abs=0.5)
 
 
 def test_rms_norm_is_the_one_of_torch():

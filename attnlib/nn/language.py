@@ -161,9 +161,7 @@ class LanguageModel(nn.Module):
 
     Args:
         sizes: how large it is.
-        generator: where the first weights are drawn from, normal with a deviation of
-            0.02, what writes into x smaller by sqrt(2 n_layers), as in GPT-2; torch's
-            own if left out.
+        generator: where the first weights are drawn from; torch's own if left out.
 
     Raises:
         ShapeError, TypeError: sizes that do not fit, named one by one.
@@ -191,12 +189,24 @@ class LanguageModel(nn.Module):
         self.embedding = nn.Embedding(sizes.n_tokens, sizes.d_model)
         self.layers = nn.ModuleList(Layer(sizes) for _ in range(sizes.n_layers))
         self.norm = RMSNorm(sizes.d_model)
-        smaller = (2 * sizes.n_layers) ** -0.5
-        for name, weight in self.named_parameters():
-            if weight.ndim == 2:
-                writes = name.endswith(("W_o.weight", "W_down.weight"))
-                std = 0.02 * (smaller if writes else 1.0)
-                nn.init.normal_(weight, 0.0, std, generator)
+        self.reset_parameters(generator)
+
+    @torch.no_grad()
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Draw all weights anew."""
+        # Loud embeddings, so that a token stays known while layers add to it; then the
+        # last norm must be soft, or the first logits would be large.
+        nn.init.normal_(self.embedding.weight, 0.0, 0.5, generator)
+        nn.init.constant_(self.norm.gain, self.sizes.d_model**-0.5)
+        for layer in self.layers:
+            assert isinstance(layer, Layer)
+            layer.attention.reset_parameters(generator)
+            for read in (layer.mlp.W_gate, layer.mlp.W_up):
+                nn.init.normal_(read.weight, 0.0, 0.05, generator)
+            std = 0.02 / (2 * self.sizes.n_layers) ** 0.5
+            nn.init.normal_(layer.mlp.W_down.weight, 0.0, std, generator)
+            nn.init.ones_(layer.attention_norm.gain)
+            nn.init.ones_(layer.mlp_norm.gain)
 
     def forward(
         self,

@@ -234,9 +234,9 @@ EXERCISES = (
             "in order, and stop at the first that has one that is not.",
             "for i, (name, stage) in enumerate(stages.items()) gives number, name and "
             "array. In one stage, -inf is allowed: compare its name.",
-            "~np.isfinite(stage) is what is broken; in the stage named scores, only what "
-            "is not -np.inf either. The first stage with any such number is the answer, "
-            "and its number comes from enumerate.",
+            "~np.isfinite(stage) is what is broken; in the stage named scores, only "
+            "what is not -np.inf either. The first stage with any such number is the "
+            "answer, and its number comes from enumerate.",
         ),
         why=(
             "The output says that something is wrong, this says where. q, k or v: look "

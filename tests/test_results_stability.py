@@ -54,7 +54,8 @@ def test_every_run_of_the_growing_scores_is_there_and_one_comes_out_again() -> N
 def lesson() -> dict[str, object]:
     """The setup of the lesson, and its functions that train."""
     text = LESSON.read_text(encoding="utf-8")
-    cells = re.findall(r"```\{code-cell\}\n(?::tags:[^\n]*\n)?(.*?)```", text, re.DOTALL)
+    code = r"```\{code-cell\}\n(?::tags:[^\n]*\n)?(.*?)```"
+    cells = re.findall(code, text, re.DOTALL)
     space: dict[str, object] = {}
     for cell in cells:
         if cell is cells[0] or cell.startswith(("def new_model", "def learn")):

@@ -291,6 +291,48 @@ GRADIENTS = [
         gradient(v_part=lambda p, g, v: np.zeros_like(v) + g.sum(-2, keepdims=True)),
         "grad_v_unweighted",
     ),
+    (
+        gradient(lambda p, dp: p * (1 - p) * dp - p * (p * dp).sum(-1, keepdims=True)),
+        "softmax_own_term_twice",
+    ),
+    (
+        gradient(lambda p, dp: p * (dp - (p * dp).mean(-1, keepdims=True))),
+        "softmax_mean_of_products",
+    ),
+    (gradient(lambda p, dp: p * (dp - (p * dp).sum(0))), "softmax_sum_over_first"),
+    (gradient(lambda p, dp: p * (total(p, dp) - dp)), "softmax_sides_exchanged"),
+    (gradient(scaled=False), "gradient_scale_only_back"),
+    (gradient(back=math.sqrt(2)), "gradient_scale_of_the_example"),
+    (
+        gradient(k_part=lambda ds, q, k: turned(ds) @ q / np.sqrt(q.shape[-1])),
+        "gradient_scale_twice_for_k",
+    ),
+    (
+        gradient(q_part=lambda ds, q, k: ds @ k / np.sqrt(q.shape[-1])),
+        "gradient_scale_twice_for_q",
+    ),
+    (
+        gradient(k_part=lambda ds, q, k: ds[..., -1, :, None] * q[..., -1, None, :]),
+        "grad_k_of_the_last_query",
+    ),
+    (
+        gradient(v_part=lambda p, g, v: p[..., -1, :, None] * g[..., -1, None, :]),
+        "grad_v_of_the_last_query",
+    ),
+    (
+        gradient(v_part=lambda p, g, v: turned(p) @ np.ones_like(g)),
+        "grad_v_without_grad_out",
+    ),
+    (
+        lambda q, k, v, g: (
+            *gradient_by_out(q, k, v, np.ones_like(g))[:2],
+            gradient_by_out(q, k, v, g)[2],
+        ),
+        "grad_out_for_v_only",
+    ),
+    (order(2, 1, 0), "gradients_reversed"),
+    (order(0, 2, 1), "gradients_v_before_k"),
+    (order(1, 2, 0), "gradients_q_last"),
     (order(1, 0, 2), "gradients_k_first"),
     (order(2, 0, 1), "gradients_v_first"),
     (
@@ -350,6 +392,26 @@ def combined_by_or(q, k, v, mask=None, causal=False):
     return SDPA(q, k, v, attn_mask=mask)
 
 
+def finished_mask_turned(q, k, v, mask=None, causal=False):
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    look = ones(n_q, n_k)
+    look = look.tril(n_k - n_q) if causal else look
+    look = look if mask is None else look & mask
+    return SDPA(q, k, v, attn_mask=~look)
+
+
+def is_causal_without_mask(q, k, v, mask=None, causal=False):
+    if mask is None:
+        return SDPA(q, k, v, is_causal=causal)
+    return sdpa_masks(q, k, v, mask, causal)
+
+
+def opened_by_or(q, k, v, mask=None, causal=False):
+    if mask is None and not causal:
+        return SDPA(q, k, v, attn_mask=~ones(q.shape[-2], k.shape[-2]))
+    return sdpa_masks(q, k, v, mask, causal)
+
+
 def scaled_beforehand(q, k, v, mask=None, causal=False):
     return sdpa_masks(q / math.sqrt(q.shape[-1]), k, v, mask, causal)
 
@@ -379,6 +441,10 @@ CALLS = [
     (one_or_the_other, "causal_dropped_beside_mask"),
     (causal_wins, "mask_dropped_beside_causal"),
     (sdpa(lambda m: ~m), "look_inverted"),
+    (finished_mask_turned, "look_inverted_throughout"),
+    (is_causal_without_mask, "is_causal_without_mask"),
+    (opened_by_or, "nothing_given_hides_all"),
+    (sdpa(lambda m: m, lambda a, b: ones(a, b).tril(1)), "offset_one"),
     (sdpa(lambda m: m.double()), "mask_added"),
     (sdpa(lambda m: m, lambda a, b: ones(a, b).tril()), "aligned_top_left"),
     (sdpa(lambda m: m, lambda a, b: ones(a, b).triu(1)), "triu"),
@@ -417,6 +483,16 @@ CALLS = [
 
 BLOCKS = [
     (lambda w: w.chunk(3), "in_proj_not_transposed"),
+    *(
+        (
+            lambda w, left=left: tuple(
+                part if name in left else part.T
+                for name, part in zip("qkv", w.chunk(3), strict=True)
+            ),
+            f"in_proj_not_transposed_{left}",
+        )
+        for left in ("kv", "qv", "qk", "q", "k", "v")
+    ),
     (lambda w: tuple(w[i::3].T for i in range(3)), "in_proj_every_third"),
     (
         lambda w: tuple(p.T for p in w.reshape(len(w) // 3, -1).chunk(3, dim=1)),
@@ -469,6 +545,76 @@ def test_two_mistakes_at_once_are_both_named():
     assert found == {"aligned_top_left", "causal_dropped_beside_mask"}
 
 
+def of_a_table(q, k, v, grad_out):
+    q, k, v = (torch.tensor(a, requires_grad=True) for a in (q, k, v))
+    SDPA(q, k, v).backward()
+    return q.grad, k.grad, v.grad
+
+
+def torch_of_numpy(q, k, v, grad_out):
+    return torch.softmax(q @ turned(k), -1), k, v
+
+
+def an_array_with_a_past(q, k, v, grad_out):
+    attention.scaled_dot_product(q, k, v).out.backward(grad_out)
+    return q.grad, k.grad, v.grad
+
+
+def square_mask(q, k, v, mask=None, causal=False):
+    look = ones(k.shape[-2], k.shape[-2]).tril()
+    return SDPA(q, k, v, attn_mask=look)
+
+
+def no_axis_for_heads(q, k, v, mask=None, causal=False):
+    if mask is None:
+        return sdpa_masks(q, k, v, mask, causal)
+    mask = mask.squeeze(1)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+
+def mask_of_ones(q, k, v, mask=None, causal=False):
+    look = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.int64)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=look)
+
+
+def values_first(q, k, v, mask=None, causal=False):
+    return F.scaled_dot_product_attention(q, v, k, attn_mask=mask)
+
+
+def grown_in_place(q, k, v, mask=None, causal=False):
+    look = ones(q.shape[-2], k.shape[-2])
+    look = look.tril(k.shape[-2] - q.shape[-2]) if causal else look
+    if mask is not None:
+        look &= mask
+    return SDPA(q, k, v, attn_mask=look)
+
+
+def with_dropout(q, k, v, mask=None, causal=False):
+    past = torch.from_numpy(masks.causal(q.shape[-2], k.shape[-2]))
+    if causal:
+        mask = past if mask is None else past & mask
+    return SDPA(q, k, v, attn_mask=mask, dropout_p=0.3)
+
+
+def in_bfloat16(q, k, v, mask=None, causal=False):
+    return sdpa_masks(q.bfloat16(), k.bfloat16(), v.bfloat16(), mask, causal)
+
+
+def one_too_many(q, k, v, mask=None, causal=False):
+    return q.transpose(-1, -3)
+
+
+def of_a_layer(q, k, v, mask=None, causal=False):
+    layer = nn.MultiheadAttention(q.shape[-1], 1, batch_first=True)
+    return layer(q, k, v, attn_mask=mask)[0]
+
+
+def times_infinity(q, k, v, mask=None, causal=False):
+    past = ones(q.shape[-2], k.shape[-2]).tril(k.shape[-2] - q.shape[-2])
+    bias = (~past).to(q.dtype) * -torch.inf
+    return SDPA(q, k, v, attn_mask=bias)
+
+
 @pytest.mark.parametrize(
     ("name", "answer", "words"),
     [
@@ -478,6 +624,43 @@ def test_two_mistakes_at_once_are_both_named():
             "np.swapaxes(k, -1, -2)",
         ),
         ("attention_gradient", lambda q, k, v, g: (q, k), "should return 3"),
+        ("attention_gradient", of_a_table, "a single number. From a table"),
+        ("attention_gradient", torch_of_numpy, "are NumPy arrays. torch.tensor(x)"),
+        ("attention_gradient", an_array_with_a_past, "remembers nothing"),
+        (
+            "attention_gradient",
+            gradient(k_part=lambda ds, q, k: -turned(ds) @ q),
+            "grad_q and grad_v are right in every case. Your grad_k is -1 times",
+        ),
+        (
+            "attention_gradient",
+            gradient(v_part=lambda p, g, v: np.zeros_like(v)),
+            "Look for the mistake in what makes grad_v",
+        ),
+        (
+            "from_in_proj",
+            lambda w: (w.chunk(3)[0].T, w.chunk(3)[0].T, w.chunk(3)[2].T),
+            "Your W_k holds what W_q should be",
+        ),
+        ("from_in_proj", lambda w: (p.T for p in w.chunk(3)), "tuple(...)"),
+        ("from_in_proj", lambda w: [p.T.int() for p in w.chunk(3)], "cut off"),
+        ("match_sdpa", square_mask, "`look` is (4, 4). Its last two axes should"),
+        ("match_sdpa", no_axis_for_heads, "Its axes in front do not fit those of q"),
+        ("match_sdpa", mask_of_ones, "Whole numbers are neither"),
+        ("match_sdpa", values_first, "q and k equally wide, k and v equally long"),
+        ("match_sdpa", grown_in_place, "cannot make a tensor larger"),
+        ("match_sdpa", with_dropout, "Called twice with the same inputs"),
+        ("match_sdpa", in_bfloat16, "It is bfloat16"),
+        ("match_sdpa", one_too_many, "Count from the end"),
+        ("match_sdpa", of_a_layer, "does not match value shape"),
+        ("match_sdpa", times_infinity, "0 times infinity is NaN"),
+        (
+            "match_sdpa",
+            lambda q, k, v, mask=None, causal=False: torch.zeros(
+                *q.shape[:-1], v.shape[-1]
+            ),
+            "nothing but zeros",
+        ),
         ("from_in_proj", lambda w: w.chunk(3, dim=1), "(9, 1)"),
         ("from_in_proj", lambda w: np.split(w, 3, axis=5), ""),
         (
@@ -513,6 +696,48 @@ def test_wrong_rows_after_dropout_are_told_why(answer, words):
     verdict = judge("after_dropout", answer)
     assert not verdict.passed
     assert words in verdict.text, verdict.text
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ([1.2, 0, 0.2], "You doubled them"),
+        ([0.75, 0, 0.25], "in equal parts"),
+        ([0.15, 0, 0.025], "multiplied by 0.25"),
+        ([0.45, 0.225, 0.075], "all three by 0.75"),
+        ([0.8, 0.3, 0.133], "The second weight is dropped"),
+        ([0, 0.4, 0.133], "*second* weight"),
+        ([0.8, 0.4, 0], "*second* weight"),
+        (["0.8", "0", "0.133"], "Three numbers are wanted"),
+        ([0.8, None, 0.133], "Three numbers are wanted"),
+        ([0.8, 0.133], "Three numbers are wanted"),
+    ],
+)
+def test_more_rows_after_dropout_are_told_why(answer, words):
+    verdict = judge("after_dropout", answer)
+    assert not verdict.passed
+    assert words in verdict.text, verdict.text
+
+
+def test_none_is_named_only_where_it_is_to_blame():
+    """To SDPA None is handed as a rule: an error there is about something else."""
+
+    def mask_and_none(q, k, v, mask=None, causal=False):
+        return SDPA(q, k, v, attn_mask=mask & ones(q.shape[-2], k.shape[-2]))
+
+    assert "`mask` is None" in judge("match_sdpa", mask_and_none).text
+    for answer in (values_first, of_a_layer, square_mask):
+        assert "is None" not in judge("match_sdpa", answer).text
+
+
+def test_a_scale_is_said_only_of_weights():
+    """Two outputs multiplied are no softmax, though their logarithms look like one."""
+
+    def multiplied(q, k, v, mask=None, causal=False):
+        out = SDPA(q, k, v, attn_mask=mask)
+        return out * SDPA(q, k, v, is_causal=True) if causal else out
+
+    assert "softmax of" not in judge("match_sdpa", multiplied).text
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
+import threading
+import time
+import types
 
 import numpy as np
 import pytest
@@ -12,7 +16,7 @@ import torch.nn.functional as F
 
 from attnlib.clinic import probes
 from attnlib.clinic.families.softmax import SOFTMAX
-from attnlib.exercises import tensors
+from attnlib.exercises import limit, run, tensors
 from attnlib.exercises.exercise import Exercise, Part
 from attnlib.exercises.judging import judge_function
 from attnlib.exercises.laws import rows_sum_to_one
@@ -105,6 +109,230 @@ def test_what_an_answer_sets_for_all_of_torch_is_put_back():
     assert F.softmax is right
     assert torch.exp is not torch.sin
     assert torch.equal(torch.random.get_rng_state(), before)
+
+
+# --- answers that do or return something else ---------------------------------------
+class Own(torch.Tensor):
+    """A learner's class made from Tensor."""
+
+
+class Lying(torch.Tensor):
+    """Says that it is equal to everything, and small."""
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = None
+
+    def numel(self):
+        return 1
+
+
+class Throwing(torch.Tensor):
+    def detach(self):
+        raise RuntimeError("no")
+
+
+class Layer(torch.nn.Module):
+    def forward(self, x, axis=-1):
+        return softmax(x, axis)
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        lambda x, axis=-1: softmax(x, axis).as_subclass(Own),
+        lambda x, axis=-1: softmax(x, axis).clone().requires_grad_().as_subclass(Own),
+        lambda x, axis=-1: torch.nn.Parameter(softmax(x, axis)),
+        lambda x, axis=-1: list(softmax(x.clone().requires_grad_(), axis)),
+        lambda x, axis=-1: softmax(x, axis).to_sparse(),
+        Layer(),  # a module is called as a function is
+    ],
+)
+def test_what_holds_the_right_numbers_passes(right):
+    verdict = judge(right)
+    assert verdict.passed, verdict.text
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "words"),
+    [
+        (lambda x, axis=-1: torch.nn.Softmax(axis), "type", "forget to call it"),
+        (lambda x, axis=-1: torch.softmax, "type", "forget to call it"),
+        (lambda x, axis=-1: softmax(x, axis) * 1j, "type", "complex numbers"),
+        (lambda x, axis=-1: softmax(x, axis) > 0.1, "type", "True and False"),
+        (lambda x, axis=-1: softmax(x, axis).half(), "differs", "float16"),
+        (lambda x, axis=-1: softmax(x, axis).int(), "differs", "cut off"),
+        (lambda x, axis=-1: torch.zeros(2, 3, 10**6), "type", "far too large"),
+        (lambda x, axis=-1: torch.zeros(1).expand(10**12), "type", "far too large"),
+        (
+            lambda x, axis=-1: torch.zeros(1).expand(10**12).as_subclass(Lying),
+            "type",
+            "far too large",
+        ),
+        (
+            lambda x, axis=-1: softmax(x, axis).as_subclass(Throwing),
+            "type",
+            "you returned a Throwing",
+        ),
+        (
+            lambda x, axis=-1: torch.zeros_like(x).as_subclass(Lying),
+            "differs",
+            "nothing but zeros",
+        ),
+        (lambda x, axis=-1: x.to("meta"), "type", "you returned a Tensor"),
+        (lambda x, axis=-1: softmax(x, axis).shape, "shape", ""),
+        (lambda x, axis=-1: torch.max(x, axis), "type", "a tuple of 2"),
+        (lambda x, axis=-1: softmax(x, axis).tolist().sort(), "type", "None"),
+        (lambda x, axis=-1: torch.zeros(10**15), "raised", ""),
+        (lambda x, axis=-1: x.cuda(10**4), "raised", ""),
+        (Layer, "type", "The answer is a class"),
+        (torch.ones(3), "type", "The answer is a Tensor"),
+    ],
+)
+def test_something_else_is_refused_with_words(answer, status, words):
+    verdict = judge(answer)
+    assert verdict.status == status, verdict
+    assert words in verdict.text, verdict.text
+    assert len(verdict.text) < 900
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_an_answer_from_the_gpu_is_read():
+    assert judge(lambda x, axis=-1: softmax(x.cuda(), axis)).passed
+
+
+def looping(x, axis=-1):
+    while True:
+        x = torch.softmax(x, axis)
+
+
+def looping_backward(x, axis=-1):
+    class Forever(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            while True:
+                grad = grad * 1
+
+    Forever.apply(x.clone().requires_grad_()).sum().backward()
+
+
+@pytest.mark.parametrize("answer", [looping, looping_backward])
+def test_a_loop_for_ever_in_torch_is_stopped(answer):
+    verdict = judge_function(EXERCISE, answer, limit=0.2)
+    assert verdict.status == "timeout"
+
+
+def test_more_that_an_answer_sets_for_all_of_torch_is_put_back():
+    def answer(x, axis=-1):
+        torch.set_printoptions(precision=1, sci_mode=True)
+        torch.set_default_device("meta")
+        torch.nn.Linear = None
+        del torch.linalg.norm
+        return by_hand(x.clone(), axis)
+
+    linear, norm, text = torch.nn.Linear, torch.linalg.norm, str(torch.tensor(0.125))
+    judge(answer)
+    assert torch.zeros(1).device.type == "cpu"
+    assert str(torch.tensor(0.125)) == text
+    assert (torch.nn.Linear, torch.linalg.norm) == (linear, norm)
+
+
+# --- imports take no time of the answer -----------------------------------------------
+SLOW = """
+import time
+end = time.monotonic() + {seconds}
+while time.monotonic() < end:
+    pass
+VALUE = 5
+"""
+
+
+@pytest.fixture
+def slow_module(tmp_path, monkeypatch):
+    """Makes modules whose import takes some seconds."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def make(name, seconds):
+        (tmp_path / f"{name}.py").write_text(SLOW.format(seconds=seconds))
+        return name
+
+    yield make
+    for name in ("slow_one", "slow_two", "slow_three"):
+        sys.modules.pop(name, None)
+
+
+def test_a_slow_import_is_no_loop(slow_module):
+    name = slow_module("slow_one", 0.6)
+
+    def answer():
+        return importlib.import_module(name).VALUE
+
+    ran = run.run(answer, (), limit=0.2)
+    assert ran.value == 5
+    assert 0.2 < ran.waited < 30
+
+
+def test_after_the_import_the_time_counts(slow_module):
+    name = slow_module("slow_two", 0.6)
+
+    def answer():
+        importlib.import_module(name)
+        while True:
+            pass
+
+    start = time.monotonic()
+    assert run.run(answer, (), limit=0.2).timed_out
+    assert time.monotonic() - start < 20
+
+
+def test_a_slow_import_is_no_loop_outside_the_main_thread(slow_module):
+    name = slow_module("slow_three", 0.6)
+    found = []
+
+    def answer():
+        value = importlib.import_module(name).VALUE
+        for _ in range(10):
+            time.sleep(0.005)
+        return value
+
+    thread = threading.Thread(target=lambda: found.append(run.run(answer, (), 0.2)))
+    thread.start()
+    thread.join(timeout=30)
+    assert found[0].value == 5
+
+
+def test_an_import_that_never_ends_is_stopped(tmp_path, monkeypatch):
+    # Asked from within an import, and not by an alarm: that would leave a mess.
+    said = []
+    watcher = types.ModuleType("watcher")
+    watcher.look = lambda: said.append(patience.wait(sys._getframe()))
+    watcher.shrink = lambda: monkeypatch.setattr(limit, "LONGEST_IMPORT", 0.0)
+    monkeypatch.setitem(sys.modules, "watcher", watcher)
+    monkeypatch.syspath_prepend(tmp_path)
+    looks = "import watcher as w\nw.look()\nw.shrink()\nw.look()\nw.look()\n"
+    (tmp_path / "looked_at.py").write_text(looks)
+
+    def inside():
+        importlib.import_module("looked_at")
+
+    patience = limit._Patience(1.5, inside.__code__, limit.Spent())
+    inside()
+    sys.modules.pop("looked_at")
+    assert said == [limit.LOOK, 1.5, 0.0]
+    assert patience.wait(sys._getframe()) is None  # our own code is passed over
+
+
+def test_the_other_calls_keep_their_time():
+    clock = limit.Clock(1.0)
+    clock.add(100.0)
+    assert clock.next() == 1.0
+    clock.add(-200.0)
+    assert clock.next() == 0.05
 
 
 def x_of_no_axis(x, axis=-1):

@@ -57,6 +57,10 @@ def _root(power: float) -> Callable[[Sight], float]:
     return lambda sight: float(_d_k(sight)) ** power
 
 
+def _over_two(sight: Sight) -> float:
+    return float((_d_k(sight) / 2) ** 0.5)
+
+
 def _size(sight: Sight) -> float:
     return 1 / np.asarray(sight.case.args[3]).size
 
@@ -102,6 +106,9 @@ MEASURES: dict[str, Callable[[Sight], str | None]] = {
             "softmax_factor_missing",
             "softmax_sum_not_shared",
             "softmax_sum_added",
+            "softmax_own_term_twice",
+            "softmax_mean_of_products",
+            "softmax_sum_over_first",
         ),
         keys_sum,
     ),
@@ -110,11 +117,17 @@ MEASURES: dict[str, Callable[[Sight], str | None]] = {
     "gradient_scale_multiplied": times(0, "d_k", _root(1.0)),
     "gradient_scale_for_q_only": times(1, "√d_k", _root(0.5)),
     "gradient_scale_for_k_only": times(0, "√d_k", _root(0.5)),
+    "gradient_scale_twice_for_k": times(1, "1/√d_k", _root(-0.5)),
+    "gradient_scale_twice_for_q": times(0, "1/√d_k", _root(-0.5)),
+    "gradient_scale_for_v_too": times(2, "1/√d_k", _root(-0.5)),
+    "gradient_scale_of_the_example": times(0, "√d_k/√2", _over_two),
+    "softmax_sides_exchanged": times(0, "the right factor", lambda sight: 1.0),
     "gradient_negative": times(2, "the right factor", lambda sight: 1.0),
     "gradient_of_the_mean": times(2, "1/out.size", _size),
     **dict.fromkeys(
         (
             "in_proj_not_transposed",
+            *(f"in_proj_not_transposed_{n}" for n in ("kv", "qv", "qk", "q", "k", "v")),
             "in_proj_every_third",
             "in_proj_turned_and_reshaped",
             "in_proj_one_for_all",

@@ -99,6 +99,8 @@ def _about_none(error: _Error) -> str:
     """That something is None, if it was that."""
     place = error.place
     said = "NoneType" in error.message
+    if error.tensors and not said:  # torch says so, and to many calls None is handed
+        return ""
     if place is not None and place.none_arguments:
         return meanings.argument_is_none(place.none_arguments[0])
     nothing = "has 0, gufunc" in error.message  # None @ array
@@ -172,6 +174,11 @@ def _axis(error: _Error) -> str:
     return meanings.AXIS
 
 
+def _assertion(error: _Error) -> str:
+    own = error.place is not None and error.place.source.startswith("assert")
+    return meanings.ASSERTION if own else ""  # a library's says itself what it means
+
+
 # (class name or "", pattern in the message, meaning). The first that fits is used.
 MEANINGS: tuple[tuple[str, str, str | Callable[[_Error], str]], ...] = (
     ("ValueError", r"matmul|shapes .* not aligned", _matmul),
@@ -209,12 +216,16 @@ MEANINGS: tuple[tuple[str, str, str | Callable[[_Error], str]], ...] = (
     ("ZeroDivisionError", r"", meanings.ZERO),
     ("RecursionError", r"", meanings.RECURSION),
     ("MemoryError", r"", meanings.MEMORY),
-    ("AssertionError", r"", meanings.ASSERTION),
+    ("AssertionError", r"", _assertion),
 )
 
 
-def why_not_finite(args: tuple[object, ...]) -> str:
-    """The likely cause of NaN or infinity, read off the arguments; or nothing."""
+def why_not_finite(
+    args: tuple[object, ...], function: Callable[..., object] | None = None
+) -> str:
+    """The likely cause of NaN or infinity, read off arguments and code; or nothing."""
+    if function is not None and frames.multiplies_infinity(function):
+        return text.ZERO_TIMES_INFINITY
     arrays = [a for a in args if isinstance(a, np.ndarray) and a.dtype.kind == "f"]
     finite = [np.abs(a[np.isfinite(a)]).max(initial=0.0) for a in arrays]
     if any(np.isneginf(a).any() for a in arrays):

@@ -227,6 +227,16 @@ def returns_something(function: Callable[..., object]) -> bool:
     return False
 
 
+def multiplies_infinity(function: Callable[..., object]) -> bool:
+    """Whether `* -inf` stands in the code of a function, in one of its spellings."""
+    plain = stubs.plain_function(function)
+    try:
+        source = inspect.getsource(plain) if plain else ""
+    except (OSError, TypeError):
+        return False
+    return bool(re.search(r"\*\s*\(?\s*-?\s*(float\(.-?inf|[\w.]*\binf\b)", source))
+
+
 def none_by_default(function: Callable[..., object]) -> list[str]:
     """The arguments that are None if left out."""
     try:

@@ -38,6 +38,19 @@ TURNED = (
     "`.transpose` lists the new order of *all* axes in NumPy. To exchange the last "
     "two, whatever stands in front: np.swapaxes({name}, -1, -2)."
 )
+NOT_A_TENSOR = (
+    "PyTorch wants tensors, and the arguments here are NumPy arrays. "
+    "torch.tensor(x) makes one of an array."
+)
+FORGETS = (
+    "A NumPy array remembers nothing, and has no `.{name}`. Work it out by hand, or "
+    "make tensors first: torch.tensor(x, requires_grad=True)."
+)
+SCALAR_ONLY = (
+    "`.backward()` alone starts from a single number. From a table it starts with the "
+    "gradient that arrives there: out.backward(torch.tensor(...))."
+)
+_REMEMBERS = ("backward", "grad", "detach", "requires_grad", "requires_grad_")
 
 _TRANSPOSE = re.compile(r"(\w+)\.transpose\(\s*-?\d+\s*,\s*-?\d+\s*(?:,\s*-?\d+\s*)*\)")
 _ALL_AXES = re.compile(r"np\.transpose\((\w+)\)")
@@ -57,6 +70,8 @@ def meaning(kind: str, message: str, place: Place | None) -> str:
         return _type(message, source)
     if kind == "ValueError":
         return _value(message, source, place)
+    if kind == "RuntimeError" and "only for scalar outputs" in message:
+        return SCALAR_ONLY
     return ""
 
 
@@ -71,6 +86,8 @@ def _attribute(message: str) -> str:
     """`x.exp()` and np.pinv: NumPy has it, under another name."""
     missing = re.search(r"has no attribute '(\w+)'", message)
     name = missing[1] if missing else ""
+    if "numpy.ndarray" in message and name in _REMEMBERS:
+        return FORGETS.format(name=name)
     if "numpy.ndarray" in message and callable(getattr(np, name, None)):
         return f"An array has no `.{name}`: NumPy writes np.{name}(x)."
     if "module 'numpy'" in message and callable(getattr(np.linalg, name, None)):
@@ -83,6 +100,8 @@ def _attribute(message: str) -> str:
 def _type(message: str, source: str) -> str:
     if re.search(r"unexpected keyword argument '(dim|keepdim)'", message):
         return AXIS_AND_KEEPDIMS
+    if "must be Tensor, not numpy" in message:
+        return NOT_A_TENSOR
     if "not callable" in message and ".size(" in source:
         return SIZE
     if "not callable" in message and ".shape(" in source:

@@ -7,7 +7,6 @@ raises or overflows just as a known mistake does is told its name as well.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -20,9 +19,10 @@ from attnlib.clinic.evidence import evidence
 from attnlib.clinic.match import Match, Table, close
 from attnlib.exercises import compare, explain, frames, pattern, stubs, text
 from attnlib.exercises.exercise import Exercise
+from attnlib.exercises.limit import Clock
 from attnlib.exercises.read import Read, read
 from attnlib.exercises.run import LIMIT, Ran, run
-from attnlib.exercises.tensors import as_tensors
+from attnlib.exercises.tensors import as_tensors, draw
 
 Status = Literal[
     "not started",
@@ -65,18 +65,6 @@ class _Answer:
     sentences: tuple[str, ...]  # why a value could not be read; "" where it could
 
 
-class _Clock:
-    """Gives each call its limit, and all calls together twice as much."""
-
-    def __init__(self, limit: float) -> None:
-        self.limit = limit
-        self._end = time.monotonic() + 2 * limit
-
-    def next(self) -> float:
-        """Seconds for the next call."""
-        return min(self.limit, max(0.05, self._end - time.monotonic()))
-
-
 def judge_function(
     exercise: Exercise, answer: object, seed: int = 0, limit: float = LIMIT
 ) -> Verdict:
@@ -91,7 +79,7 @@ def judge_function(
     arguments = stubs.wrong_arguments(exercise.solution, answer, table.cases[0].args)
     if arguments:
         return Verdict("type", text.not_yet(name, arguments))
-    clock = _Clock(limit)
+    clock = Clock(limit)
     seen = _ask(exercise, answer, table, clock)
     if explain.says_unfinished(seen.runs[0].error):
         return Verdict("not started", text.not_started(name))
@@ -124,20 +112,28 @@ def _call(
     exercise: Exercise,
     answer: Callable[..., object],
     args: tuple[object, ...],
-    clock: _Clock,
+    clock: Clock,
     wanted: Sequence[str] = (),
+    drawn: bool = False,
 ) -> Ran:
-    """Call the answer and read what it returns, both under the same guard."""
+    """Call the answer and read what it returns, both under the same guard.
+
+    `drawn`: some random numbers are taken first, so that those of the answer differ.
+    """
 
     def read_answer(*given: object) -> Read:
+        if drawn:
+            draw()
         given = as_tensors(given) if exercise.tensors else given
         return read(answer(*given), exercise.returns, wanted)
 
-    return run(read_answer, args, clock.next())
+    ran = run(read_answer, args, clock.next())
+    clock.add(ran.waited)
+    return ran
 
 
 def _ask(
-    exercise: Exercise, answer: Callable[..., object], table: Table, clock: _Clock
+    exercise: Exercise, answer: Callable[..., object], table: Table, clock: Clock
 ) -> _Answer:
     runs: list[Ran] = []
     outcomes: list[Outcome] = []
@@ -166,7 +162,7 @@ class _LawTimedOut(Exception):
 _Found = tuple[Status, str, tuple[Mistake, ...]]
 
 
-def _verdict(exercise: Exercise, seen: _Answer, table: Table, clock: _Clock) -> _Found:
+def _verdict(exercise: Exercise, seen: _Answer, table: Table, clock: Clock) -> _Found:
     if seen.runs[-1].timed_out:
         case = table.cases[len(seen.runs) - 1]
         return "timeout", text.timed_out(clock.limit, case.name), ()
@@ -247,7 +243,8 @@ def _first_slip(exercise: Exercise, seen: _Answer, table: Table) -> _Found | Non
                 place = str(list(first)) if first else "its only place"
                 what = "NaN" if np.isnan(mine[first]) else "infinity"
                 said = text.not_finite(part.name, what, place, case.name)
-                return "nan", said + explain.why_not_finite(case.args), ()
+                why = explain.why_not_finite(case.args, seen.function)
+                return "nan", said + why, ()
     return None
 
 
@@ -259,13 +256,16 @@ def _changed_input(exercise: Exercise, seen: _Answer, table: Table) -> str:
     return ""
 
 
-def _unnamed(exercise: Exercise, seen: _Answer, table: Table, clock: _Clock) -> _Found:
+def _unnamed(exercise: Exercise, seen: _Answer, table: Table, clock: Clock) -> _Found:
     simple = pattern.plain(seen.outcomes, table.right)
+    simple = simple or _random(exercise, seen, table, clock)
     simple = simple or pattern.scale(table, seen.outcomes)
     broken = None if simple else _broken_law(exercise, seen.function, clock)
     if broken:
         return broken
     simple = simple or pattern.everywhere(seen.outcomes, table.right)
+    names_of_parts = [part.name for part in exercise.returns]
+    simple = simple or pattern.by_part(names_of_parts, seen.outcomes, table.right)
     for case, yours, right in zip(table.cases, seen.outcomes, table.right, strict=True):
         for part, mine, good in zip(
             exercise.returns, yours.arrays, right.arrays, strict=True
@@ -278,8 +278,23 @@ def _unnamed(exercise: Exercise, seen: _Answer, table: Table, clock: _Clock) -> 
     return "differs", text.value_wrong(), ()
 
 
+def _random(exercise: Exercise, seen: _Answer, table: Table, clock: Clock) -> str:
+    """That the same inputs give other numbers each time, if they do."""
+    for case, before in zip(table.cases, seen.outcomes, strict=True):
+        ran = _call(exercise, seen.function, case.args, clock, drawn=True)
+        after = ran.value.arrays if isinstance(ran.value, Read) else ()
+        if ran.timed_out or len(after) != len(before.arrays):
+            return ""
+        pairs = list(zip(before.arrays, after, strict=True))
+        if any(a.shape != b.shape for a, b in pairs):
+            return ""
+        if not all(close(a, b).all() for a, b in pairs):
+            return pattern.RANDOM
+    return ""
+
+
 def _broken_law(
-    exercise: Exercise, function: Callable[..., object], clock: _Clock
+    exercise: Exercise, function: Callable[..., object], clock: Clock
 ) -> _Found | None:
     def call(*args: object) -> tuple[Result, ...] | None:
         ran = _call(exercise, function, args, clock)

@@ -5,10 +5,10 @@ import numpy as np
 
 from attnlib import attention
 from attnlib.clinic import probes
-from attnlib.clinic.case import Case
 from attnlib.clinic.families.gradients import ATTENTION_GRADIENT
 from attnlib.clinic.families.in_proj import FROM_IN_PROJ
 from attnlib.clinic.families.sdpa import MATCH_SDPA
+from attnlib.clinic.probes_torch import gradient_cases, in_proj_cases, sdpa_cases
 from attnlib.exercises.exercise import (
     Exercise,
     Law,
@@ -62,78 +62,9 @@ def from_in_proj(in_proj_weight):
     return W_q.T, W_k.T, W_v.T
 
 
-def gradient_cases(rng):
-    """For `attention_gradient(q, k, v, grad_out)`."""
-
-    def case(what, n_q, n_k, d_k, d_v, *batch):
-        arrays = (
-            probes.table(rng, *batch, n_q, d_k),
-            probes.table(rng, *batch, n_k, d_k),
-            probes.table(rng, *batch, n_k, d_v),
-            probes.table(rng, *batch, n_q, d_v),
-        )
-        sizes = f"n_q={n_q}, n_k={n_k}, d_k={d_k}, d_v={d_v}"
-        return Case(f"{what} ({sizes})", arrays)
-
-    return (
-        case("a small one", 2, 3, 2, 4),
-        case("as many queries as keys", 3, 3, 2, 5),
-        case("more queries than keys", 5, 4, 3, 2),
-        case("wide keys", 4, 6, 9, 3),
-        case("a batch of 2 and 3 heads", 4, 5, 6, 3, 2, 3),
-    )
-
-
-def sdpa_cases(rng):
-    """For `match_sdpa(q, k, v, mask=None, causal=False)`; some are x-rays."""
-
-    def qkv(n_q, n_k, d_k, d_v=None, *batch):
-        v = np.eye(n_k) if d_v is None else probes.table(rng, *batch, n_k, d_v)
-        q = probes.table(rng, *batch, n_q, d_k)
-        return q, probes.table(rng, *batch, n_k, d_k), v
-
-    holes = rng.random((4, 6)) < 0.6
-    holes[:, 0], holes[:, 5], holes[2] = True, [True, False, True, True], False
-    fillers = np.arange(6) < np.array([6, 3])[:, None, None, None]
-    fillers = np.broadcast_to(fillers, (2, 1, 4, 6)).copy()
-    real = np.broadcast_to(np.arange(5) < 3, (3, 5)).copy()
-    turned = np.tri(3, 5, dtype=bool)[:, ::-1].copy()
-    return (
-        Case(
-            "causal, 2 queries, 4 keys, v = 1 on the diagonal",
-            (*qkv(2, 4, 3), None, True),
-        ),
-        Case("no mask, 3 queries, 5 keys", qkv(3, 5, 2, 4)),
-        Case("2 fillers hidden, v = 1 on the diagonal", (*qkv(3, 5, 4), real)),
-        Case("a mask and causal, v = 1 on the diagonal", (*qkv(3, 5, 2), turned, True)),
-        Case("a query that may look at nothing", (*qkv(4, 6, 3, 2), holes)),
-        Case("1 query, 6 keys, causal", (*qkv(1, 6, 3, 2), None, True)),
-        Case("4 tokens, causal", (*qkv(4, 4, 3, 2), None, True)),
-        Case("5 queries, 3 keys, causal", (*qkv(5, 3, 2, 4), None, True)),
-        Case(
-            "a batch of 2, 3 heads, fillers hidden, causal",
-            (*qkv(4, 6, 3, 5, 2, 3), fillers, True),
-        ),
-        Case(
-            "a batch of 2, 3 heads, fillers hidden",
-            (*qkv(4, 6, 3, 5, 2, 3), fillers, False),
-        ),
-    )
-
-
-def in_proj_cases(rng):
-    """For `from_in_proj(in_proj_weight)`; no number twice, so that each is known."""
-
-    def fused(d_model):
-        flat = rng.permutation(3 * d_model * d_model) + 1.0
-        return Case(f"d_model={d_model}", (flat.reshape(3 * d_model, d_model),))
-
-    return tuple(map(fused, (3, 2, 4, 6)))
-
-
 def as_array(answer):
     """A list of numbers is as good as an array of them."""
-    if type(answer) in (list, tuple):
+    if type(answer) in (list, tuple) and not any(type(a) is str for a in answer):
         try:
             return np.array([float(number) for number in answer])
         except (TypeError, ValueError):
@@ -297,6 +228,39 @@ EXERCISES = (
                 np.array([0.75, 0.0, 0.125]),
                 "You made them a quarter larger. Then the mean over many draws is "
                 "0.75 · 1.25 = 0.94 of what it was: divide by 0.75.",
+            ),
+            Misconception(
+                np.array([1.2, 0.0, 0.2]),
+                "You doubled them, as in the lesson. There half was dropped; here a "
+                "quarter is.",
+            ),
+            Misconception(
+                np.array([0.75, 0.0, 0.25]),
+                "You handed the lost 0.3 to the two others in equal parts. Dropout "
+                "multiplies both by the same number, and does not look at what was "
+                "lost this time.",
+            ),
+            Misconception(
+                np.array([0.15, 0.0, 0.025]),
+                "You multiplied by 0.25, the share that is dropped. The kept weights "
+                "grow.",
+            ),
+            Misconception(
+                np.array([0.45, 0.225, 0.075]),
+                "You multiplied all three by 0.75: that is their mean without making "
+                "up for it. This time the second is 0, and the others grow.",
+            ),
+            Misconception(
+                np.array([0.8, 0.3, 0.1 / 0.75]),
+                "The two others are right. The second weight is dropped: it is 0.",
+            ),
+            *(
+                Misconception(
+                    np.array(row),
+                    "The factor is right. But it is the *second* weight that is "
+                    "dropped.",
+                )
+                for row in ([0.0, 0.4, 0.1 / 0.75], [0.8, 0.4, 0.0])
             ),
             Misconception(
                 np.array([2.4, 0.0, 0.4]),

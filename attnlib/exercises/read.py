@@ -6,6 +6,7 @@ equal everything is turned into a plain array first, or refused.
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,9 +47,11 @@ def read(value: object, parts: Sequence[Part], wanted: Sequence[str] = ()) -> Re
 def _read(value: object, parts: Sequence[Part], wanted: Sequence[str]) -> Read:
     special = _special(value)
     if special:
-        return Read(sentence=special)
+        many = len(parts) > 1 and is_a(value, types.GeneratorType, map)
+        return Read(sentence=text.LAZY_MANY if many else special)
     if len(parts) == 1:
-        if type(value) is tuple:
+        pair = type(value).__module__ == "torch.return_types"  # of max, sort, ...
+        if is_a(value, tuple) and (pair or type(value) is tuple):
             return Read(sentence=text.tuple_for_one(len(value), parts[0].name))
         values: Sequence[object] = (value,)
     else:
@@ -80,8 +83,16 @@ def plain(value: object) -> Result | str:
     if is_a(value, np.ndarray) and np.ndarray.__dict__["size"].__get__(value) > LARGEST:
         return text.TOO_LARGE.format(shape=np.ndarray.__dict__["shape"].__get__(value))
     try:
-        if type(value).__module__.split(".")[0] == "torch":
+        if _is_tensor(value):
+            if _of_torch("numel", value) > LARGEST:
+                shape = tuple(_of_torch("size", value))
+                return text.TOO_LARGE.format(shape=shape)
             value = _of_tensor(value)
+        elif is_a(value, list, tuple) and any(map(_is_tensor, value)):
+            parts = [plain(part) for part in value]
+            value = [p for p in parts if not isinstance(p, str)]
+            if len(value) < len(parts):
+                return text.LIST_OF_OTHERS
         array = np.array(value, copy=True, subok=False)
     except Exception:
         return text.RAGGED if is_a(value, list, tuple) else _kind(value)
@@ -95,8 +106,19 @@ def plain(value: object) -> Result | str:
     return array
 
 
+def _is_tensor(value: object) -> bool:
+    """Whether it is a tensor of PyTorch, or of a class made from it."""
+    torch = sys.modules.get("torch")
+    return torch is not None and issubclass(type(value), torch.Tensor)
+
+
+def _of_torch(method: str, value: object) -> Any:
+    """What torch.Tensor itself says, and not a class made from it."""
+    return getattr(sys.modules["torch"].Tensor, method)(value)
+
+
 def _of_tensor(value: Any) -> object:
-    value = value.detach().cpu()
+    value = value.detach().cpu().to_dense()
     # NumPy has no bfloat16; float32 holds each of its numbers.
     return (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()
 

@@ -10,14 +10,10 @@ from __future__ import annotations
 import builtins
 import contextlib
 import copy
-import ctypes
 import io
 import math
 import random
-import signal
 import sys
-import threading
-import types
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -25,15 +21,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from attnlib.exercises import tensors
+from attnlib.exercises.limit import Spent, TimeUp, time_limit
 
-LIMIT = 3.0  # seconds for one call
+LIMIT = 3.0  # seconds for one call; imports do not count
 # Modules whose functions an answer may replace or delete, for itself and for all.
 SHARED = (builtins, math, random, np, np.linalg, np.random)
-AGAIN = 1e-4  # seconds between two attempts to stop a loop that catches the first
-
-
-class TimeUp(BaseException):
-    """The call took too long. No Exception: `except Exception` must let it by."""
 
 
 class NoKeyboard(RuntimeError):
@@ -49,6 +41,7 @@ class Ran:
     timed_out: bool = False
     printed: int = 0  # characters
     changed: tuple[int, ...] = ()  # which arguments differ afterwards
+    waited: float = 0.0  # seconds that went into imports and are not counted
 
 
 def run(
@@ -59,9 +52,14 @@ def run(
     text = _Sink()
     value: object = None
     error: BaseException | None = None
+    spent = Spent()
     # The second net catches a TimeUp that fires while the first is being left.
     try:
-        with _modules_put_back(), _quiet(text), _time_limit(limit):
+        with (
+            _modules_put_back(),
+            _quiet(text),
+            time_limit(limit, _inside.__code__) as spent,
+        ):
             try:
                 value = _inside(function, given)
             except BaseException as raised:
@@ -72,11 +70,12 @@ def run(
         i for i, (a, b) in enumerate(zip(args, given, strict=True)) if not _same(a, b)
     )
     timed_out = isinstance(error, TimeUp)
-    return Ran(value, error, timed_out, text.characters, changed)
+    waited = spent.on_imports
+    return Ran(value, error, timed_out, text.characters, changed, waited)
 
 
 def _inside(function: Callable[..., object], args: tuple[object, ...]) -> object:
-    """The frame below which a call may be interrupted. See `_interruptible`."""
+    """The frame below which a call may be interrupted. See `limit`."""
     return function(*args)
 
 
@@ -174,101 +173,3 @@ def _modules_put_back() -> Iterator[None]:
             for name, value in saved.items():
                 if now.get(name, missing) is not value:
                     update(now, {name: value})
-
-
-@contextlib.contextmanager
-def _time_limit(seconds: float) -> Iterator[None]:
-    on_main_thread = threading.current_thread() is threading.main_thread()
-    if on_main_thread and hasattr(signal, "setitimer"):
-        with _alarm(seconds):
-            yield
-    else:
-        with _watchdog(seconds):
-            yield
-
-
-@contextlib.contextmanager
-def _alarm(seconds: float) -> Iterator[None]:
-    """Raise TimeUp by a signal, and go on raising it.
-
-    A bare `except:` inside a loop catches the first one. So the alarm goes on at a
-    high rate: one of the next ones arrives between the `except` and the next `try`.
-    """
-
-    ringing = False
-
-    def ring(number: int, frame: types.FrameType | None) -> None:
-        nonlocal ringing
-        if ringing:  # the next alarm came before this one was through
-            return
-        ringing = True
-        try:
-            if _interruptible(frame):
-                raise TimeUp
-        finally:
-            ringing = False
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def _interruptible(frame: types.FrameType | None) -> bool:
-    """Whether the learner's function is running, and not our own code around it."""
-    while frame is not None:
-        if frame.f_code is _inside.__code__:
-            return True
-        frame = frame.f_back
-    return False
-
-
-@contextlib.contextmanager
-def _watchdog(seconds: float) -> Iterator[None]:
-    """Raise TimeUp from a second thread: for Windows, and outside the main thread.
-
-    As with the alarm, the first one may be caught. Then the two threads take turns as
-    often as they can, until one arrives between an `except` and the next `try`.
-    """
-    target = threading.get_ident()
-    done = threading.Event()
-    lock = threading.Lock()
-    turns = sys.getswitchinterval()
-
-    def watch() -> None:
-        wait = seconds
-        while not done.wait(wait):
-            with lock:
-                frame = sys._current_frames().get(target)
-                if not done.is_set() and _interruptible(frame):
-                    sys.setswitchinterval(1e-6)
-                    _raise_in(target, TimeUp)
-            wait = 0.0
-
-    def stop() -> None:
-        with lock:
-            done.set()
-            _raise_in(target, None)
-            sys.setswitchinterval(turns)
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        # A TimeUp that was sent while the function still ran may arrive here. There is
-        # at most one: none is sent any more now.
-        try:
-            stop()
-        except TimeUp:
-            stop()
-        thread.join(timeout=1)
-
-
-def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(
-        ctypes.c_ulong(thread), ctypes.py_object(error) if error else None
-    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import random
 import sys
 from collections.abc import Iterator
 from types import ModuleType
@@ -42,9 +43,17 @@ def as_tensors(args: tuple[object, ...]) -> tuple[object, ...]:
     )
 
 
+def draw() -> None:
+    """Take random numbers, so that the next ones are others."""
+    random.random()
+    np.random.random()  # noqa: NPY002 - a learner may use either
+    if loaded():
+        torch.rand(1)
+
+
 def loaded() -> tuple[ModuleType, ...]:
     """The modules of torch that an answer may have patched; none if it is not there."""
-    names = ("torch", "torch.nn.functional")
+    names = ("torch", "torch.nn.functional", "torch.nn", "torch.linalg")
     return tuple(sys.modules[name] for name in names if name in sys.modules)
 
 
@@ -56,12 +65,17 @@ def settings_put_back() -> Iterator[None]:
         return
     dice = torch.random.get_rng_state()
     dtype, threads = torch.get_default_dtype(), torch.get_num_threads()
-    gradients = torch.is_grad_enabled()
+    device, gradients = torch.get_default_device(), torch.is_grad_enabled()
+    printing = vars(importlib.import_module("torch._tensor_str").PRINT_OPTS)
+    printed = dict(printing)
     try:
         yield
     finally:
         torch.random.set_rng_state(dice)
         torch.set_default_dtype(dtype)
         torch.set_grad_enabled(gradients)
+        printing.update(printed)
+        if torch.get_default_device() != device:
+            torch.set_default_device(None if device.type == "cpu" else device)
         if torch.get_num_threads() != threads:
             torch.set_num_threads(threads)

@@ -39,6 +39,9 @@ LAZY = (
     "it returns {kind}, in which nothing is computed yet. Make it an array: "
     "np.array(list(...))"
 )
+LAZY_MANY = (
+    "it returns something in which nothing is computed yet. Make it a tuple: tuple(...)"
+)
 COROUTINE = "it is an `async def`. A plain `def` is wanted."
 RETURNS_CALLABLE = "it returns a function. Did you forget to call it, with ()?"
 
@@ -209,6 +212,10 @@ def not_finite(name: str, what: str, place: str, case: str) -> str:
 OVERFLOW = (
     "\nexp is infinity beyond 709 and 0 below -745; infinity / infinity and 0 / 0 are "
     "NaN (M06). Before exp, subtract the largest number of each row, along its axis."
+)
+ZERO_TIMES_INFINITY = (
+    "\n0 times infinity is NaN. Write -inf where a mask forbids, with where or "
+    "masked_fill, and multiply nothing with it."
 )
 EMPTY_ROW = (
     "\nA row of -inf throughout has nothing to divide: -inf minus -inf, and 0 over 0, "

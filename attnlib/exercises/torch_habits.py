@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import ast
 import re
+import types
 
-from attnlib.exercises import meanings
-from attnlib.exercises.frames import Place
+from attnlib.exercises import habits, meanings
+from attnlib.exercises.frames import Place, Shape
 
 NOT_IMPORTED = "`{name}` is imported in the lesson's setup cell. Was that cell run?"
 DTYPES = (
@@ -42,6 +43,17 @@ WRONG_KIND = (
     "on both sides, softmax and `@` want numbers. Compare, or .to(q.dtype)."
 )
 INVERT = "`~` turns True and False over, and here are numbers. Use a comparison first."
+MASK_OF_NUMBERS = (
+    "SDPA takes a mask of True and False, or numbers to add of the kind of q. Whole "
+    "numbers are neither: compare, or .bool()."
+)
+IN_PLACE_LARGER = (
+    "A change in place cannot make a tensor larger, and the other one has more rows or "
+    "axes. Make a new one: x = x & y, not x &= y, and masked_fill, not masked_fill_."
+)
+SAME_LENGTHS = (
+    "SDPA wants q, k and v in this order: q and k equally wide, k and v equally long."
+)
 LEAF = (
     "An input that asks for gradients may not be changed in place. Make a new tensor: "
     "x = x + 1, not x += 1."
@@ -55,12 +67,15 @@ _INSTEAD = {
     "fill": "PyTorch says x.fill_(...)",
     "repeat_interleaves": "it is x.repeat_interleave(...)",
 }
+_QKV = ("query", "key", "value")
 _CLASHES = (
     r"mat1 and mat2 shapes cannot be multiplied|must match the size of tensor b"
-    r"|batch of matrices|must be a 3D tensor"
+    r"|batch of matrices|must be a 3D tensor|match the broadcast shape"
 )
 # (class of the error, pattern in its message, meaning)
 _MEANINGS = (
+    ("RuntimeError", r"attn_mask dtype to be bool", MASK_OF_NUMBERS),
+    ("RuntimeError", r"only for scalar outputs", habits.SCALAR_ONLY),
     ("RuntimeError", r"same dtype|scalar type|dtype of", DTYPES),
     ("TypeError", r'missing .* "dim"', DIM_MISSING),
     ("TypeError", r"missing .* \"?(dim1|axis1)", TWO_AXES),
@@ -79,6 +94,7 @@ _MEANINGS = (
     ("RuntimeError", r"is invalid for input of size", meanings.RESHAPE),
     ("RuntimeError", r"Sizes of tensors must match", meanings.CONCATENATE),
     ("RuntimeError", r"subscript", meanings.LETTERS),
+    ("IndexError", r"Dimension out of range", meanings.AXIS),
 )
 
 
@@ -108,6 +124,11 @@ def meaning(kind: str, message: str, place: Place | None) -> str:
 
 def _shapes(message: str, place: Place | None) -> str:
     """Which two shapes clash, by the names that they have in the learner's line."""
+    call = _sdpa(place)
+    if place is not None and call is not None:
+        return _shapes_of_sdpa(message, place, call)
+    if "broadcast shape" in message:
+        return IN_PLACE_LARGER
     product = place is None or isinstance(getattr(place.node, "op", None), ast.MatMult)
     general = meanings.MATMUL if "mat1" in message or product else meanings.BROADCAST
     pair = place.operands() if place else None
@@ -118,3 +139,41 @@ def _shapes(message: str, place: Place | None) -> str:
         return f"{general} {meanings.PRINT_SHAPES}"
     a, b = (ast.unparse(node) for node in pair)
     return f"{general} Here they are `{a}`, {left}, and `{b}`, {right}."
+
+
+def _sdpa(place: Place | None) -> ast.Call | None:
+    """The call of SDPA that failed, if it was one."""
+    node = place.node if place else None
+    if place is None or not isinstance(node, ast.Call):
+        return None
+    name = ast.unparse(node.func).split(".")[-1]
+    value = place.values.get(name)
+    if isinstance(value, types.BuiltinFunctionType):  # another name for it
+        name = value.__name__
+    return node if name == "scaled_dot_product_attention" else None
+
+
+def _shapes_of_sdpa(message: str, place: Place, call: ast.Call) -> str:
+    """Which of q, k, v and the mask does not fit."""
+    given = dict(zip(("query", "key", "value", "attn_mask"), call.args, strict=False))
+    given |= {k.arg: k.value for k in call.keywords if k.arg in (*_QKV, "attn_mask")}
+    shapes = {name: _shape(place, node) for name, node in given.items()}
+    q, k, v = (shapes.get(name) for name in _QKV)
+    if q is None or k is None or v is None or min(map(len, (q, k, v))) < 2:
+        return f"{SAME_LENGTHS} {meanings.PRINT_SHAPES}"
+    if q[-1] != k[-1] or k[-2] != v[-2]:
+        texts = [f"`{ast.unparse(given[name])}`, {shapes[name]}" for name in _QKV]
+        return f"{SAME_LENGTHS} Yours are {texts[0]}, {texts[1]} and {texts[2]}."
+    wanted, mask = (q[-2], k[-2]), shapes.get("attn_mask")
+    fits = f"The scores have {wanted[0]} rows, queries, and {wanted[1]} columns, keys"
+    if mask is None:
+        return f"{fits}: so should the mask. {meanings.PRINT_SHAPES}"
+    name = ast.unparse(given["attn_mask"])
+    if mask[-2:] == wanted:
+        return f"`{name}` is {mask}. Its axes in front do not fit those of q, {q}."
+    return f"{fits}; `{name}` is {mask}. Its last two axes should be {wanted}."
+
+
+def _shape(place: Place, node: ast.expr) -> Shape | None:
+    inner = node.operand if isinstance(node, ast.UnaryOp) else node  # ~mask
+    return place.shape(inner)

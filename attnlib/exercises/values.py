@@ -28,7 +28,8 @@ def judge_value(exercise: ValueExercise, answer: object) -> Verdict:
         if equal(answer, misconception.value, exercise.tolerance):
             return no("wrong", misconception.sentence)
     if kind(answer) != wanted:
-        return no("type", text.value_wanted(wanted, kind(answer)))
+        said = text.value_wanted(wanted, kind(answer))
+        return no("type", f"{said} {exercise.form}".rstrip())
     wrong = wrong_parts(answer, exercise.right, exercise.tolerance)
     if wrong:
         return no("wrong", text.value_part_wrong(wrong))

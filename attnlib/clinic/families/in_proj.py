@@ -18,6 +18,15 @@ ORDERS = {
     "in_proj_order_v_q_k": (2, 0, 1),
     "in_proj_one_for_all": (0, 0, 0),
 }
+LEFT = {  # which of the three blocks are not turned over
+    "in_proj_not_transposed": "qkv",
+    "in_proj_not_transposed_kv": "kv",
+    "in_proj_not_transposed_qv": "qv",
+    "in_proj_not_transposed_qk": "qk",
+    "in_proj_not_transposed_q": "q",
+    "in_proj_not_transposed_k": "k",
+    "in_proj_not_transposed_v": "v",
+}
 
 
 def from_in_proj(in_proj_weight: Float, *, faults: Faults = RIGHT) -> Three:
@@ -30,17 +39,19 @@ def from_in_proj(in_proj_weight: Float, *, faults: Faults = RIGHT) -> Three:
     else:
         parts = [in_proj_weight[i * d : (i + 1) * d] for i in range(3)]
     order = next((ORDERS[key] for key in ORDERS if key in faults), (0, 1, 2))
-    chosen = [parts[i] for i in order]
-    if "in_proj_not_transposed" not in faults:
-        chosen = [part.T for part in chosen]
-    return chosen[0], chosen[1], chosen[2]
+    left = next((LEFT[key] for key in LEFT if key in faults), "")
+    W_q, W_k, W_v = (
+        parts[i] if name in left else parts[i].T
+        for i, name in zip(order, "qkv", strict=True)
+    )
+    return W_q, W_k, W_v
 
 
 FROM_IN_PROJ = Family(
     "from_in_proj",
     from_in_proj,
     {
-        "turned": ("in_proj_not_transposed",),
+        "turned": tuple(LEFT),
         "cut": (
             "in_proj_every_third",
             "in_proj_turned_and_reshaped",

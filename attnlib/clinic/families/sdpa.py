@@ -24,6 +24,7 @@ _TRIANGLE = (
     "causal_mirrored",
     "triu",
     "triu_shifted",
+    "offset_one",
 )
 _WEIGHTS = ("mask_added", "mask_fill_zero", "mask_after")
 _EMPTY = ("empty_row_nan", "empty_row_filled", "empty_row_unmasked")
@@ -73,13 +74,20 @@ def _look(
         look = mask
     else:
         kind = faults & set(_TRIANGLE)
-        if "is_causal_handed_over" in faults:
+        alone = mask is None and "is_causal_without_mask" in faults
+        if alone or "is_causal_handed_over" in faults:
             kind = frozenset({"aligned_top_left"})
         past = np.asarray(causal_mask(n_q, n_k, faults=kind), np.bool_)
+        if "offset_one" in kind:
+            past = np.tri(n_q, n_k, 1, dtype=np.bool_)
         if mask is None:
             look = past
         else:
             look = past | mask if "combined_by_or" in faults else past & mask
+    if look is None and "nothing_given_hides_all" in faults:
+        return np.zeros((n_q, n_k), np.bool_)
+    if "look_inverted_throughout" in faults:  # the table of True as well
+        return np.zeros((n_q, n_k), np.bool_) if look is None else ~look
     return ~look if look is not None and "look_inverted" in faults else look
 
 
@@ -120,13 +128,17 @@ MATCH_SDPA = Family(
             "causal_reversed",
             "causal_as_dropout",
         ),
-        "triangle": (*_TRIANGLE, "is_causal_handed_over"),
+        "triangle": (*_TRIANGLE, "is_causal_handed_over", "is_causal_without_mask"),
         "both": (
             "combined_by_or",
             "mask_dropped_beside_causal",
             "causal_dropped_beside_mask",
         ),
-        "polarity": ("look_inverted",),
+        "polarity": (
+            "look_inverted",
+            "look_inverted_throughout",
+            "nothing_given_hides_all",
+        ),
         "weights": _WEIGHTS,
         "empty": _EMPTY,
         "scale": ("scale_missing", "scale_d_k", "scale_multiplied"),

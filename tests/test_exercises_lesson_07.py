@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
+import torch
 
 from attnlib import attention, heads
 from attnlib.attention import scaled_dot_product, softmax
 from attnlib.exercises import get, judge, names
+from attnlib.nn import canvases
 
 LESSON = ("cross_attention", "patches", "best_aligned_head")
 FUNCTIONS = LESSON[:2]
@@ -112,8 +117,75 @@ def patches_by_index(image, size):
     return image[p // across * size + i // size, p % across * size + i % size]
 
 
+def merged(x, memory, W_q, W_k, W_v, mask=None):
+    scores = x @ (W_q @ W_k.T) @ turned(memory) * W_q.shape[-1] ** -0.5
+    weights = softmax(scores if mask is None else np.where(mask, scores, -np.inf))
+    return weights, weights @ memory @ W_v
+
+
+@np.errstate(all="ignore")
+def nan_mended(x, memory, W_q, W_k, W_v, mask=None):
+    weights = np.nan_to_num(nan_in_empty_rows(x, memory, W_q, W_k, W_v, mask)[0])
+    return weights, weights @ (memory @ W_v)
+
+
+def by_loops(x, memory, W_q, W_k, W_v, mask=None):
+    n_q, n_k = x.shape[-2], memory.shape[-2]
+    weights = np.zeros((*x.shape[:-1], n_k))
+    out = np.zeros((*x.shape[:-1], W_v.shape[1]))
+    open_ = np.broadcast_to(True if mask is None else mask, weights.shape)
+    for b in np.ndindex(*x.shape[:-2]):
+        for i in range(n_q):
+            seen = [j for j in range(n_k) if open_[b][i, j]]
+            if not seen:
+                continue
+            q = x[b][i] @ W_q
+            scores = [q @ (memory[b][j] @ W_k) / W_q.shape[1] ** 0.5 for j in seen]
+            weights[b][i, seen] = softmax(scores)
+            out[b][i] = sum(weights[b][i, j] * memory[b][j] @ W_v for j in seen)
+    return weights, out
+
+
+def by_torch(x, memory, W_q, W_k, W_v, mask=None):
+    q, k, v = (torch.tensor(a) for a in (x @ W_q, memory @ W_k, memory @ W_v))
+    scores = q @ k.mT / W_q.shape[1] ** 0.5
+    seen = None if mask is None else torch.tensor(mask).expand(scores.shape)
+    if seen is not None:
+        scores = scores.masked_fill(~seen, -torch.inf)
+    out = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+    return scores.softmax(-1).nan_to_num(), out.nan_to_num()
+
+
+def patches_by_fill(image, size):
+    h, w = image.shape
+    rows, number = np.empty((h * w // size**2, size**2)), 0
+    for i in range(h // size):
+        for j in range(w // size):
+            square = image[i * size : (i + 1) * size, j * size : (j + 1) * size]
+            rows[number] = square.reshape(-1)
+            number += 1
+    return rows
+
+
+def patches_by_unfold(image, size):
+    picture = torch.tensor(image)[None, None]
+    return torch.nn.functional.unfold(picture, size, stride=size)[0].T
+
+
+def patches_in_a_list(image, size):
+    return [row.tolist() for row in patches_by_fill(image, size)]
+
+
 RIGHT = [
     ("cross_attention", by_steps),
+    ("cross_attention", merged),
+    ("cross_attention", nan_mended),
+    ("cross_attention", by_loops),
+    ("cross_attention", by_torch),
+    ("patches", patches_by_fill),
+    ("patches", patches_by_unfold),
+    ("patches", patches_in_a_list),
+    ("patches", lambda image, size: canvases.patches(torch.tensor(image), size)),
     ("cross_attention", scaled_first),
     ("cross_attention", as_one_head),
     ("cross_attention", in_float32),
@@ -186,6 +258,46 @@ def keys_as_they_are(x, memory, W_q, W_k, W_v, mask=None):
     return weights, weights @ (memory @ W_v)
 
 
+def once_asked(hand):
+    """An answer that calls attnlib with what it made of q, k, v and the mask."""
+
+    def cross_attention(x, memory, W_q, W_k, W_v, mask=None):
+        return hand(x @ W_q, memory @ W_k, memory @ W_v, mask)
+
+    return cross_attention
+
+
+def two(found):
+    return found.weights, found.out
+
+
+def zeroed(x, memory, W_q, W_k, W_v, mask=None):
+    if mask is not None:
+        memory = memory * turned(np.atleast_2d(mask))
+    return by_steps(x, memory, W_q, W_k, W_v)
+
+
+def scores_kept(q, k, v, mask):
+    found = scaled_dot_product(q, k, v, mask)
+    return found.scores, found.out
+
+
+def raw_scores_kept(q, k, v, mask):
+    found = scaled_dot_product(q, k, v, mask)
+    return found.raw_scores, found.out
+
+
+def never_a_softmax(q, k, v, mask):
+    scores = scaled_dot_product(q, k, v, mask).scores
+    with np.errstate(all="ignore"):
+        return scores, scores @ v
+
+
+def times_infinity(scores, mask):
+    with np.errstate(all="ignore"):
+        return scores + (1 - mask) * -np.inf
+
+
 def by_attnlib(sources):
     def cross_attention(x, memory, W_q, W_k, W_v, mask=None):
         a, b, c = sources(x, memory)
@@ -229,6 +341,22 @@ WRONG = [
     (masked_after, "mask_after", "M10"),
     (nan_in_empty_rows, "empty_row_nan", "M14"),
     (crossing(hand=lambda w, out: (out, w)), "returned_swapped", ""),
+    (
+        once_asked(lambda q, k, v, mask: two(scaled_dot_product(k, q, q, mask))),
+        "memory_asks_with_its_table",
+        "M46",
+    ),
+    (
+        once_asked(lambda q, k, v, mask: two(scaled_dot_product(q, q, q, mask))),
+        "queries_for_all",
+        "M46",
+    ),
+    (once_asked(scores_kept), "returned_masked_scores", ""),
+    (once_asked(raw_scores_kept), "returned_raw_scores", ""),
+    (once_asked(never_a_softmax), "softmax_missing", "M47"),
+    (zeroed, "memory_zeroed", "M09"),
+    (crossing(hide=times_infinity), "mask_times_infinity", ""),
+    (crossing(axis=1), "axis_one", "M04"),
 ]
 
 
@@ -247,6 +375,33 @@ def test_x_added_to_the_mix_is_named():
 
     verdict = judge("cross_attention", answer)
     assert [m.key for m in verdict.mistakes] == ["out_added_to_x"]
+
+
+def first_row(mask):
+    return np.atleast_2d(mask)[..., :1, :]
+
+
+def some_row(mask):
+    return np.atleast_2d(mask).any(axis=-2, keepdims=True)
+
+
+def picture_by_picture(x, memory, W_q, W_k, W_v, mask=None):
+    if x.ndim != 3:
+        return by_steps(x, memory, W_q, W_k, W_v, mask)
+    masks = [None if mask is None else mask[i] for i in range(len(x))]
+    parts = [
+        by_steps(a, m, W_q, W_k, W_v, seen)
+        for a, m, seen in zip(x, memory, masks, strict=True)
+    ]
+    return [np.stack(part) for part in zip(*parts, strict=True)]
+
+
+def one_batch_axis(x, memory, W_q, W_k, W_v, mask=None):
+    if x.ndim == 2:
+        return by_steps(x, memory, W_q, W_k, W_v, mask)
+    scores = np.einsum("bqd,bkd->bqk", x @ W_q, memory @ W_k) / W_q.shape[1] ** 0.5
+    weights = softmax(scores if mask is None else np.where(mask, scores, -np.inf))
+    return weights, weights @ (memory @ W_v)
 
 
 @pytest.mark.parametrize(
@@ -272,6 +427,22 @@ def test_x_added_to_the_mix_is_named():
             x, np.concatenate([x @ W_q @ W_k.T, memory], -2), W_q, W_k, W_v, mask
         ),
         lambda x, memory, W_q, W_k, W_v: by_steps(x, memory, W_q, W_k, W_v),
+        # Works for one picture, for one batch axis, for masks of one row.
+        lambda x, memory, W_q, W_k, W_v, mask=None: by_steps(
+            x, memory, W_q, W_k, W_v, mask if mask is not None and mask.any() else None
+        ),
+        lambda x, memory, W_q, W_k, W_v, mask=None: by_steps(
+            x, memory, W_q, W_k, W_v, mask if mask is None else first_row(mask)
+        ),
+        lambda x, memory, W_q, W_k, W_v, mask=None: by_steps(
+            x, memory, W_q, W_k, W_v, mask if mask is None else some_row(mask)
+        ),
+        lambda x, memory, W_q, W_k, W_v, mask=None: picture_by_picture(
+            x, memory, W_q, W_k, W_v, mask
+        ),
+        lambda x, memory, W_q, W_k, W_v, mask=None: one_batch_axis(
+            x, memory, W_q, W_k, W_v, mask
+        ),
     ],
 )
 def test_other_wrong_crossings_are_refused(answer):
@@ -280,6 +451,11 @@ def test_other_wrong_crossings_are_refused(answer):
 
 def cut(image, size):
     return image.reshape(image.shape[0] // size, size, image.shape[1] // size, size)
+
+
+def counted(image, size):
+    height, width = image.shape
+    return image.reshape(size, height // size, size, width // size)
 
 
 def order(*axes):
@@ -331,6 +507,51 @@ WRONG_CUTS = [
         "",
     ),
     (lambda image, size: patches_by_loop(image, size).T, "patches_as_columns", ""),
+    (order(3, 2, 1, 0), "patches_axes_reversed", "M20"),
+    (
+        lambda image, size: (
+            counted(image, size).swapaxes(1, 2).reshape(-1, size * size)
+        ),
+        "patches_counted_in_the_cut",
+        "",
+    ),
+    (
+        lambda image, size: (
+            counted(image, size).transpose(1, 3, 0, 2).reshape(-1, size * size)
+        ),
+        "patches_spread_out",
+        "M22",
+    ),
+    (
+        lambda image, size: (
+            image.reshape(image.shape[1] // size, size, image.shape[0] // size, size)
+            .swapaxes(1, 2)
+            .reshape(-1, size * size)
+        ),
+        "patches_sides_swapped",
+        "",
+    ),
+    (
+        lambda image, size: np.array(
+            [
+                image[i : i + size, j : j + size].ravel()
+                for i in range(image.shape[0] // size)
+                for j in range(image.shape[1] // size)
+            ]
+        ),
+        "patches_step_one",
+        "",
+    ),
+    (
+        lambda image, size: patches_by_loop(image, size).reshape(size * size, -1),
+        "patches_joined_by_pixels",
+        "",
+    ),
+    (
+        lambda image, size: patches_by_loop(image, size).reshape(-1, size),
+        "patches_below_each_other",
+        "",
+    ),
     (
         lambda image, size: patches_by_loop(image, size).mean(1, keepdims=True),
         "patches_means",
@@ -355,6 +576,7 @@ def test_a_wrong_cut_is_named(answer, key, code, seed):
         lambda image, size: patches_by_loop(image, size)[1:],
         lambda image, size: patches_by_loop(image[:, ::-1], size),
         lambda image, size: patches_by_loop(image, size) / 16,
+        lambda image, size: patches_by_loop(image, size).astype(int),
         lambda image, size: patches_by_loop(image, 2),
         lambda image, size: patches_by_loop(image, 4),
         lambda image, size: patches_by_loop(image, size).sum(),
@@ -386,7 +608,18 @@ def test_the_evidence_is_a_place_or_a_number():
 # --- the head ---------------------------------------------------------------------
 @pytest.mark.parametrize(
     "answer",
-    [(2, 1), [2, 1], np.array([2, 1]), np.array([[2, 1]]), (np.int64(2), np.int64(1))],
+    [
+        (2, 1),
+        [2, 1],
+        np.array([2, 1]),
+        np.array([[2, 1]]),
+        (np.int64(2), np.int64(1)),
+        (np.array([2]), np.array([1])),  # np.nonzero
+        ((2, 1),),
+        torch.tensor([[2, 1]]),
+        (torch.tensor(2), torch.tensor(1)),
+        divmod(13, 6),
+    ],
 )
 def test_the_head_may_be_written_in_any_way(answer):
     assert judge("best_aligned_head", answer).passed
@@ -405,6 +638,13 @@ def test_the_head_may_be_written_in_any_way(answer):
         ((3, 2), "count from 0"),
         (2.1, "as a tuple"),
         ("2.1", "a tuple of 2"),
+        (11, "Add the words with the pause"),
+        (10, "which head it is"),
+        (np.array([[1, 5], [2, 1], [3, 5]]), "Three heads have 10"),
+        ((np.array([1, 2, 3]), np.array([5, 1, 5])), "Three heads have 10"),
+        ([[2, 1], [3, 3]], "Two heads have 10"),
+        ((1, 2, 3), "a tuple of 2"),
+        ((2, True), "number 2"),
         ((0, 0), "not"),
     ],
 )
@@ -414,23 +654,101 @@ def test_a_wrong_head_is_told_why(answer, said):
     assert said in verdict.text
 
 
-def test_the_right_head_is_the_one_in_the_stored_numbers():
-    import json
-    from pathlib import Path
-
+def hits():
+    """How many words each head has inside: without the pause, and with it."""
     path = Path(attention.__file__).parent / "data" / "results" / "whisper_words.json"
     voice = json.loads(path.read_text(encoding="utf-8"))
     begins = np.array(voice["settings"]["begins_ms"]) / 1000
     ends = np.append(begins[1:], voice["settings"]["ends_ms"] / 1000)
     later = np.arange(10) >= voice["settings"]["pause_before"]
-    total = 0
+    tables = []
     for name, shift in (("best_frame", 0), ("best_frame_paused", later)):
         seconds = (np.array(voice[name]) + 0.5) * 0.02
         hit = (seconds >= begins + shift) & (seconds < ends + shift)
-        total = total + hit.sum(-1)
+        tables.append(hit.sum(-1))
+    return tables
+
+
+def test_the_right_head_is_the_one_in_the_stored_numbers():
+    total = sum(hits())
     best = np.argwhere(total == total.max())
     assert best.tolist() == [list(get("best_aligned_head").right)]
     assert total.max() == 20
+
+
+def test_the_shown_heads_are_those_of_the_stored_numbers():
+    first, paused = hits()
+    shown = [m.value.tolist() for m in get("best_aligned_head").wrong if is_array(m)]
+    for table, sides in ((first, shown[:2]), (paused, shown[2:])):
+        best = np.argwhere(table == 10)
+        assert sides == [best.tolist(), best.T.tolist()]
+    assert np.argmax(first) == 11
+    assert max(first.max(), paused.max()) == 10
+
+
+def is_array(misconception):
+    return isinstance(misconception.value, np.ndarray)
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "said"),
+    [
+        (
+            "patches",
+            lambda image, size: np.array(
+                [
+                    image[i : i + size + 1, j : j + size + 1].ravel()
+                    for i in range(0, image.shape[0], size)
+                    for j in range(0, image.shape[1], size)
+                ]
+            ),
+            "not equally large",
+        ),
+        (
+            "patches",
+            lambda image, size: np.swapaxes(
+                image.reshape(4, size, 4, size), 1, 2
+            ).reshape(16, -1),
+            "differ from case to case",
+        ),
+        (
+            "patches",
+            lambda image, size: canvases.patches(image, size),
+            "that of a tensor exchanges two",
+        ),
+    ],
+)
+def test_an_error_is_explained(name, answer, said):
+    verdict = judge(name, answer)
+    assert verdict.status == "raised"
+    assert said in verdict.text
+
+
+def test_the_result_of_attnlib_cannot_be_unpacked():
+    def cross_attention(x, memory, W_q, W_k, W_v, mask=None):
+        weights, out = scaled_dot_product(x @ W_q, memory @ W_k, memory @ W_v, mask)
+        return weights, out
+
+    assert "found.weights, found.out" in judge("cross_attention", cross_attention).text
+
+
+def test_a_mask_in_square_brackets_is_explained():
+    def cross_attention(x, memory, W_q, W_k, W_v, mask=None):
+        scores = x @ W_q @ turned(memory @ W_k) / W_q.shape[1] ** 0.5
+        if mask is not None:
+            scores[~mask] = -np.inf
+        return softmax(scores), softmax(scores) @ (memory @ W_v)
+
+    assert "np.where(mask, a, b)" in judge("cross_attention", cross_attention).text
+
+
+def test_a_table_turned_over_is_to_be_left_as_it_is():
+    def cross_attention(x, memory, W_q, W_k, W_v, mask=None):
+        q, k, v = x @ W_q.T, memory @ W_k.T, memory @ W_v.T
+        return two(scaled_dot_product(q, k, v, mask))
+
+    text = judge("cross_attention", cross_attention).text
+    assert "`W_q` fits as it is, without `.T`" in text
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -65,6 +65,7 @@ def hidden(sight: Sight) -> str | None:
 
 MEASURES: dict[str, Callable[[Sight], str | None]] = {
     **{key: first(pixels, one_row) for key in PATCHES.faults},
+    "memory_zeroed": hidden,
     "scale_d_memory": scaled_by("d_memory", "√d_k/√d_memory"),
     "mask_on_queries": hidden,
     "mask_without_axis": hidden,

@@ -10,6 +10,7 @@ from attnlib.clinic.families.crossing import CROSS_ATTENTION
 from attnlib.clinic.families.pictures import PATCHES
 from attnlib.exercises.exercise import Exercise, Misconception, Part, ValueExercise
 from attnlib.exercises.laws import batch_independent, invariant, rows_sum_to_one
+from attnlib.exercises.read import plain
 
 
 def cross_attention(x, memory, W_q, W_k, W_v, mask=None):
@@ -41,10 +42,14 @@ def patches(image, size):
 
 
 def as_pair(answer):
-    """An array or a list of two, such as np.argwhere gives, is as good as a tuple."""
-    if type(answer) in (list, np.ndarray) and np.size(answer) == 2:
-        return tuple(np.ravel(answer).tolist())
-    return answer
+    """What np.argwhere or np.nonzero gives for one place is as good as a tuple."""
+    nested = (tuple, list, np.ndarray)
+    if type(answer) is tuple and not any(type(part) in nested for part in answer):
+        return answer
+    array = plain(answer)
+    if isinstance(array, str) or array.size != 2 or array.dtype.kind == "b":
+        return answer
+    return tuple(array.ravel().tolist())
 
 
 def crossing_cases(rng):
@@ -68,6 +73,8 @@ def crossing_cases(rng):
     two = np.array([[[True] * 4], [[True, True, False, False]]])
     three = np.array([[[True, False, True]], [[True, True, False]], [[True] * 3]])
     none = np.array([[[True, True, False]], [[False] * 3]])
+    own = ~np.eye(3, 4, dtype=bool)
+    scenes = np.arange(4) < np.array([[4, 2, 3], [1, 4, 2]])[..., None, None]
     # A constant of -40000 in every score: the weights stay, weak fills are above it.
     seen, eye = np.array([True, False, True, True]), np.eye(16)
     x, memory = probes.far_apart(rng, 2, 4, gap=1024)
@@ -94,16 +101,19 @@ def crossing_cases(rng):
         Case(
             "two pictures, one with nothing on it", (*args(2, 3, 4, 6, 5, 7, 2), none)
         ),
+        Case("a mask for each word, two pictures", (*args(3, 4, 6, 2, 5, 7, 2), own)),
+        case("nothing on the picture", 2, 3, 6, 4, 5, 7, mask=[False] * 3),
+        Case("2 scenes of 3 pictures", (*args(5, 4, 2, 6, 7, 3, 2, 3), scenes)),
         Case("scores far below zero", far),
         Case("a hidden score far above the others", above),
     )
 
 
 def patches_cases(rng):
-    """No two pixels of a picture are equal, so that each can be followed."""
+    """No two pixels are equal, so that each can be followed, and none is whole."""
 
     def picture(height, width):
-        numbers = rng.permutation(height * width) + 1.0
+        numbers = rng.permutation(height * width) + 0.5
         return numbers.reshape(height, width)
 
     return (
@@ -124,6 +134,8 @@ _SEEN = np.array([[[True, True, False, True]], [[True, False, True, True]]])
 _OTHER = np.where(np.swapaxes(_SEEN, 1, 2), _MEMORY, 3.0 - _MEMORY)
 _ORDER = [2, 0, 3, 1]
 _PICTURE = np.arange(24.0).reshape(4, 6)
+# The heads with all ten words inside: before the pause is put in, and with it.
+_TEN, _TEN_PAUSED = np.array([[1, 5], [2, 1], [3, 5]]), np.array([[2, 1], [3, 3]])
 
 EXERCISES = (
     Exercise(
@@ -191,6 +203,7 @@ EXERCISES = (
                 lambda rows: rows[:1],
             ),
         ),
+        "Height, width and size differ from case to case.",
     ),
     ValueExercise(
         name="best_aligned_head",
@@ -209,7 +222,11 @@ EXERCISES = (
             "20 of 20. Three heads reach 10 on the sound as it is, and the straight "
             "line 8; with a pause it drops to 3, and they lose a word or none."
         ),
-        show="best_aligned_head = (2, 1)",
+        show=(
+            "# The largest of inside(best, begins, ends) + inside(\n"
+            "#     best_paused, begins_paused, ends_paused): 20 of 20.\n"
+            "best_aligned_head = (2, 1)"
+        ),
         tidy=as_pair,
         form="A layer and a head are wanted, both counted from 0, such as (0, 3).",
         wrong=(
@@ -242,6 +259,32 @@ EXERCISES = (
                 13,
                 "13 counts through all 24 heads. np.unravel_index(13, (4, 6)) makes a "
                 "layer and a head of it.",
+            ),
+            Misconception(
+                11,
+                "11 counts through all 24 heads, and is the first of three with 10 "
+                "words before the pause is put in. Add the words with the pause.",
+            ),
+            *(
+                Misconception(
+                    table,
+                    "Three heads have 10 words inside before the pause is put in. Add "
+                    "what each has with the pause: then one is left.",
+                )
+                for table in (_TEN, _TEN.T)
+            ),
+            *(
+                Misconception(
+                    table,
+                    "Two heads have 10 words inside with the pause. Add what each has "
+                    "without it: then one is left.",
+                )
+                for table in (_TEN_PAUSED, _TEN_PAUSED.T)
+            ),
+            Misconception(
+                10,
+                "10 is how many words it has inside in one recording. Wanted is which "
+                "head it is.",
             ),
             Misconception(
                 20, "20 is how many words it has inside. Wanted is which head it is."

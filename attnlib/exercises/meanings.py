@@ -30,7 +30,19 @@ SIZES_IN_BRACKETS = (
 )
 SPLIT_EVENLY = "This axis has no such number of equal parts. Is it the right axis?"
 LETTERS = "Each axis needs its letter. `...` in front stands for all axes of a batch."
-AXES = "The list of axes does not fit."
+AXES = (
+    "The list of axes does not fit. `transpose` of an array wants all of them, in "
+    "their new order; that of a tensor exchanges two."
+)
+RAGGED = "The pieces are not equally large: they are no rows of one table."
+BOOLEAN_INDEX = (
+    "A mask in square brackets must have the shape of the array; np.where(mask, a, b) "
+    "spreads it over the axes in front."
+)
+ONE_OBJECT = (
+    "That is one object, and no tuple. Give it a name, and take from it what you need: "
+    "found.weights, found.out."
+)
 UNPACK = (
     "The number of names on the left is not the number of values on the right. "
     "Batches bring extra axes: use x.shape[-1], not a fixed number of sizes."
@@ -102,4 +114,6 @@ def turns_all(name: str) -> str:
 
 
 def turned_would_fit(name: str) -> str:
+    if name.endswith(".T"):
+        return f"`{name[:-2]}` fits as it is, without `.T`."
     return f"Should `{name}` be turned over, with np.swapaxes({name}, -1, -2)?"

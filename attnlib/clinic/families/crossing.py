@@ -52,6 +52,13 @@ def cross_attention(
         q = asks
     elif "values_not_projected" in faults:
         v = said
+    if "memory_asks_with_its_table" in faults:
+        q, k, v = k, q, q
+    elif "queries_for_all" in faults:
+        k = v = q
+    if "memory_zeroed" in faults and mask is not None:
+        there = np.swapaxes(np.atleast_2d(mask), -1, -2)
+        k, v, mask = k * there, v * there, None
     if "mask_on_queries" in faults and mask is not None:
         mask = np.swapaxes(np.atleast_2d(mask), -1, -2)
     if "mask_without_axis" in faults and mask is not None and mask.ndim == 3:
@@ -60,7 +67,17 @@ def cross_attention(
         if key in faults:  # divided by the width's root, where √d_k is right
             wide = (x, memory)[place - 1].shape[-1]
             q = q * math.sqrt(q.shape[-1] / wide)
+    if "mask_times_infinity" in faults and mask is not None:
+        mask = np.broadcast_to(mask, (q @ np.swapaxes(k, -1, -2)).shape)
+    if "returned_masked_scores" in faults:
+        faults = faults | {"returned_scores"}
     weights, out = attention.scaled_dot_product(q, k, v, mask, faults=faults)
+    if "returned_raw_scores" in faults:
+        return np.asarray(q @ np.swapaxes(k, -1, -2)), out
+    as_scores = {"softmax_missing", "returned_masked_scores"} & faults
+    if as_scores and mask is not None:
+        weights = np.where(mask, weights, -np.inf)
+        out = weights @ v if "softmax_missing" in faults else out
     if "out_added_to_x" in faults:
         out = x + out
     return weights, out
@@ -106,8 +123,22 @@ CROSS_ATTENTION = Family(
             "scale_first_of_k",
             "scale_second_of_q",
         ),
-        "scores": ("roles_swapped", "score_q_q", "score_k_k", "cosine"),
-        "axis": ("axis_second_last", "axis_zero", "axis_all", "softmax_missing"),
+        "scores": (
+            "roles_swapped",
+            "score_q_q",
+            "score_k_k",
+            "cosine",
+            "key_reshaped",
+            "memory_asks_with_its_table",
+            "queries_for_all",
+        ),
+        "axis": (
+            "axis_second_last",
+            "axis_zero",
+            "axis_one",
+            "axis_all",
+            "softmax_missing",
+        ),
         "softmax": ("softmax_twice", "not_stable", "not_normalised"),
         "mix": ("values_are_keys", "weights_transposed", "scores_mixed"),
         "mask": (
@@ -120,10 +151,19 @@ CROSS_ATTENTION = Family(
             "mask_after_divided_nan",
             "mask_fill_10",
             "mask_fill_10000",
+            "mask_times_infinity",
+            "mask_nan_throughout",
+            "memory_zeroed",
         ),
         "mask axes": ("mask_on_queries", "mask_without_axis"),
         "empty": ("empty_row_nan", "empty_row_filled", "empty_row_unmasked"),
-        "returned": ("returned_swapped", "returned_scores", "out_added_to_x"),
+        "returned": (
+            "returned_swapped",
+            "returned_scores",
+            "returned_masked_scores",
+            "returned_raw_scores",
+            "out_added_to_x",
+        ),
     },
     see_cross,
 )

@@ -21,6 +21,7 @@ _ORDERS = {
     "patches_outer_axes": (2, 1, 0, 3),
     "patches_inner_axes": (0, 3, 2, 1),
     "patches_every_nth": (1, 3, 0, 2),
+    "patches_axes_reversed": (3, 2, 1, 0),
 }
 
 
@@ -30,6 +31,18 @@ def patches(image: Float, size: int, *, faults: Faults = RIGHT) -> Float:
     if "patches_counted" in faults:  # size taken for how many along each side
         cut = image.reshape(size, height // size, size, width // size)
         return np.swapaxes(cut, 1, 2).reshape(size * size, -1)
+    if "patches_counted_in_the_cut" in faults:
+        cut = image.reshape(size, height // size, size, width // size)
+        return np.swapaxes(cut, 1, 2).reshape(-1, size * size)
+    if "patches_sides_swapped" in faults:
+        cut = image.reshape(width // size, size, height // size, size)
+        return np.swapaxes(cut, 1, 2).reshape(-1, size * size)
+    if "patches_spread_out" in faults:  # what is inside is taken for the outer axis
+        cut = image.reshape(size, height // size, size, width // size)
+        return cut.transpose(1, 3, 0, 2).reshape(-1, size * size)
+    if "patches_step_one" in faults:
+        starts = [(i, j) for i in range(height // size) for j in range(width // size)]
+        return np.stack([image[i : i + size, j : j + size].ravel() for i, j in starts])
     if "patches_overlapping" in faults:
         windows = np.lib.stride_tricks.sliding_window_view(image, (size, size))
         return windows.reshape(-1, size * size)
@@ -49,7 +62,11 @@ def patches(image: Float, size: int, *, faults: Faults = RIGHT) -> Float:
         return moved.reshape(-1, size, size)
     if "patches_four_axes" in faults:
         return moved
+    if "patches_below_each_other" in faults:
+        return moved.reshape(-1, size)
     rows = moved.reshape(-1, size * size)
+    if "patches_joined_by_pixels" in faults:
+        return rows.reshape(size * size, -1)
     if "patches_as_columns" in faults:
         return rows.T
     if "patches_means" in faults:
@@ -65,6 +82,10 @@ PATCHES = Family(
             *_ORDERS,
             "patches_columns_of_pixels",
             "patches_counted",
+            "patches_counted_in_the_cut",
+            "patches_sides_swapped",
+            "patches_spread_out",
+            "patches_step_one",
             "patches_overlapping",
             "patches_square_by_height",
             "patches_square_by_width",
@@ -74,6 +95,8 @@ PATCHES = Family(
             "patches_square",
             "patches_four_axes",
             "patches_as_columns",
+            "patches_joined_by_pixels",
+            "patches_below_each_other",
             "patches_means",
         ),
     },

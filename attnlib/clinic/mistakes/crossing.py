@@ -44,6 +44,22 @@ MISTAKES = (
         "How many rows should the weights have?",
     ),
     Mistake(
+        "memory_asks_with_its_table",
+        "M46",
+        "q and k are exchanged, and what is mixed is made from x",
+        "Your memory asks and x is looked at: there is a row for each token of memory. "
+        + _WHO,
+        "scaled_dot_product wants the three in the order of its name: q, k, v.",
+    ),
+    Mistake(
+        "queries_for_all",
+        "M46",
+        "The queries serve as keys and values as well",
+        "So the tokens of x look at one another, and nothing comes from memory. "
+        + _WHO,
+        "What do W_k and W_v multiply?",
+    ),
+    Mistake(
         "tables_k_v_swapped",
         "M46",
         "W_k and W_v are exchanged",
@@ -102,6 +118,21 @@ MISTAKES = (
         "Without its axis of 1 for the queries, a mask of (batch, n_k) is spread over "
         "the queries: query i gets the mask of item i.",
         "Leave the axes of the mask as they are; NumPy spreads them.",
+    ),
+    Mistake(
+        "memory_zeroed",
+        "M09",
+        "The absent parts are set to 0, and still looked at",
+        "A key of zeros has the score 0, and 0 is a score like any other: exp(0) = 1.",
+        "The mask hides scores, before the softmax.",
+    ),
+    Mistake(
+        "returned_raw_scores",
+        "",
+        "The raw scores are returned in place of the weights",
+        "The output is right. What the caller wants to see are the weights: the scores "
+        "scaled, masked, and after the softmax.",
+        "Return what the softmax gave.",
     ),
     Mistake(
         "out_added_to_x",

@@ -51,6 +51,7 @@ MISTAKES = (
             ("patches_last_axes", "The last two axes are swapped"),
             ("patches_outer_axes", "Rows and columns of patches are swapped in place"),
             ("patches_inner_axes", "Rows and columns of pixels are swapped in place"),
+            ("patches_axes_reversed", "All four axes are turned over"),
         )
     ),
     Mistake(
@@ -74,6 +75,37 @@ MISTAKES = (
         "size counts the pixels along one side of a patch. There are height // size "
         "patches below each other.",
         "Which of the two numbers is size, in the reshape?",
+    ),
+    Mistake(
+        "patches_counted_in_the_cut",
+        "",
+        "The cut has size in the wrong places",
+        "Each axis is cut in two: first how many patches, then the size of one. "
+        + _ORDER,
+        "Which of the two numbers is size, in the reshape?",
+    ),
+    Mistake(
+        "patches_sides_swapped",
+        "",
+        "Height and width are exchanged in the cut",
+        "The first axis of the picture is its height: it is cut into height // size "
+        "rows of patches.",
+        "Which side of the picture does the first axis run along?",
+    ),
+    Mistake(
+        "patches_spread_out",
+        "M22",
+        "The pixels of a patch do not lie side by side",
+        "Each axis is cut in two: first how many patches, then the size of one. The "
+        "other way round, the pixels of one row lie whole patches apart.",
+        "Which of the two numbers is size, in the reshape?",
+    ),
+    Mistake(
+        "patches_step_one",
+        "",
+        "Each patch begins one pixel after the last one",
+        "Patch number i begins at pixel i * size, not at pixel i.",
+        "How far does each step go?",
     ),
     Mistake(
         "patches_overlapping",
@@ -122,6 +154,20 @@ MISTAKES = (
         "The patches are the columns",
         _SHAPE,
         "A row is one patch, as a row is one token.",
+    ),
+    Mistake(
+        "patches_joined_by_pixels",
+        "",
+        "The last reshape has its two sizes exchanged",
+        _SHAPE,
+        "What do rows stand for, and how many numbers has one?",
+    ),
+    Mistake(
+        "patches_below_each_other",
+        "",
+        "The patches stand below one another, each still a square",
+        _SHAPE,
+        "Make one row of each patch before you put them together.",
     ),
     Mistake(
         "patches_means",

@@ -258,10 +258,12 @@ def _changed_input(exercise: Exercise, seen: _Answer, table: Table) -> str:
 
 def _unnamed(exercise: Exercise, seen: _Answer, table: Table, clock: Clock) -> _Found:
     simple = pattern.plain(seen.outcomes, table.right)
-    simple = simple or _random(exercise, seen, table, clock)
-    simple = simple or pattern.scale(table, seen.outcomes)
-    broken = None if simple else _broken_law(exercise, seen.function, clock)
-    if broken:
+    chance = "" if simple else _random(exercise, seen, table, clock)
+    simple = simple or chance or pattern.scale(table, seen.outcomes)
+    asked = chance or not simple
+    broken = _broken_law(exercise, seen.function, clock) if asked else None
+    # Where numbers are drawn, laws break by chance, but for one that is about that.
+    if broken and (not chance or pattern.TWICE in broken[1]):
         return broken
     simple = simple or pattern.everywhere(seen.outcomes, table.right)
     names_of_parts = [part.name for part in exercise.returns]

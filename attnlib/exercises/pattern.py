@@ -26,8 +26,9 @@ MOST_DECIMALS = 6
 
 
 BFLOAT = "It is bfloat16, which keeps 2 to 3 digits. Compute in float64."
+TWICE = "Called twice"
 RANDOM = (
-    "Called twice with the same inputs, it gives two results. Is something drawn at "
+    f"{TWICE} with the same inputs, it gives two results. Is something drawn at "
     "random in it, such as dropout?"
 )
 ZEROS = "Yours gives nothing but zeros, in every case."

@@ -98,6 +98,59 @@ def test_however_a_training_ends_the_line_is_left(shown, ending, capsys):
     assert shown[-1][0] == LINE
 
 
+def three_trainings(stop_at=None, error=KeyboardInterrupt):
+    """Which of three trainings of 20 steps ran to their end."""
+    done = []
+    with Progress(60, "Three", Clock()) as bar:
+        for number in range(3):
+            net = nn.Linear(1, 1)
+
+            def loss(step, number=number, net=net):
+                bar._clock.now += 1
+                if (number, step) == stop_at:
+                    raise error
+                return net.weight.square().sum()
+
+            train(net, loss, 20, lr=0.1, report=bar)
+            done.append(number)
+    return done
+
+
+def test_one_bar_counts_the_steps_of_several_trainings(shown):
+    assert three_trainings() == [0, 1, 2]
+    bars = [b["text/html"] for b, _ in shown if "text/html" in b]
+    steps = [int(bar.split('value="')[1].split('"')[0]) for bar in bars]
+    assert steps == list(range(61))
+    assert 'max="60"' in bars[-1]
+    lines = [b for b, _ in shown if "text/html" not in b]
+    assert lines == [{"text/plain": "Three, 60 steps."}] * 2  # the first and the last
+    assert "text/html" not in shown[-1][0]
+
+
+def test_an_interrupt_ends_all_trainings_of_a_block(shown, capsys):
+    assert three_trainings(stop_at=(1, 3)) == [0]
+    assert capsys.readouterr().out == (
+        "Interrupted after 3 of 20 steps; the model keeps what it has learned.\n"
+        "Three: what was to follow is left out.\n"
+    )
+    assert shown[-1][0] == {"text/plain": "Three, 60 steps."}
+
+
+def test_an_interrupt_between_two_trainings_ends_the_block_too(shown, capsys):
+    with progress(20, "Two") as bar:
+        bar(10, 0.5)
+        bar.close()
+        raise KeyboardInterrupt
+    assert capsys.readouterr().out == "Two: what was to follow is left out.\n"
+    assert shown[-1][0] == {"text/plain": "Two, 20 steps."}
+
+
+def test_an_error_in_a_block_is_raised_and_the_line_left(shown):
+    with pytest.raises(ZeroDivisionError):
+        three_trainings(stop_at=(1, 3), error=ZeroDivisionError)
+    assert shown[-1][0] == {"text/plain": "Three, 60 steps."}
+
+
 def test_nothing_is_shown_after_the_end(shown):
     report = progress(2)
     report(2, 1.0)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from attnlib import positions
 from attnlib.nn.multihead import MultiHeadAttention
 from attnlib.nn.text import characters, windows
-from attnlib.nn.train import train
+from attnlib.nn.train import Report, train
 from attnlib.shapes import size
 
 SCHEMES = ("none", "learned", "sinusoidal", "relative", "alibi", "rope")
@@ -182,7 +182,12 @@ class PlacedModel(nn.Module):
 
 
 def grown(
-    scheme: str, *, trained_length: int = 16, steps: int = 200, seed: int = 0
+    scheme: str,
+    *,
+    trained_length: int = 16,
+    steps: int = 200,
+    seed: int = 0,
+    report: Report | None = None,
 ) -> PlacedModel:
     """Train a model of one layer on short windows of Shakespeare, in float64.
 
@@ -193,6 +198,7 @@ def grown(
         trained_length: how many characters a window has.
         steps: how many steps of 32 windows.
         seed: of the generator. There is no array, hence no shape.
+        report: handed on to `train`; `attnlib.widgets.progress` makes one.
 
     Returns:
         The model. There is no array, hence no shape.
@@ -224,7 +230,7 @@ def grown(
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        train(model, loss, steps, lr=3e-3)
+        train(model, loss, steps, lr=3e-3, report=report)
     finally:
         torch.set_num_threads(before)
     return model

@@ -75,7 +75,8 @@ def train(
         clip: the largest norm of all gradients together; None leaves them as they are.
         report: called after every step with the number of steps done and the loss;
             `attnlib.widgets.progress` makes one. If it has a method `close`, that is
-            called at the end, however the training ends.
+            called at the end, however the training ends; and a method `stop`, after an
+            interrupt.
         allow_nonfinite: whether to go on, NaN and all, instead of raising.
 
     Returns:
@@ -150,6 +151,9 @@ def train(
     trained = Trained(len(losses), tuple(losses), tuple(norms), interrupted, steps)
     if interrupted:
         print(trained)
+        stop_more = getattr(report, "stop", None)
+        if stop_more is not None:
+            stop_more()
     return trained
 
 

@@ -3,6 +3,8 @@
 The bar is plain HTML that the kernel replaces, no widget with a model of its own: when
 the cell is done, nothing is left of it but a line that is the same every time, so
 that it can be stored and compared.
+
+In a `with` block, one bar serves several trainings, and an interrupt ends them all.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from html import escape
+from typing import Self
 from uuid import uuid4
 
 from attnlib.shapes import size
@@ -18,7 +21,11 @@ PAUSE = 0.1  # seconds between two pictures of the bar
 
 
 class Progress:
-    """A bar; call it with the number of steps done and the loss."""
+    """A bar; call it with the number of steps done and the loss.
+
+    As the `with` of a block it adds up the steps of all trainings in it. Without one,
+    an interrupt would end only the training that runs, and a loop start the next.
+    """
 
     def __init__(
         self, total: int, label: str, clock: Callable[[], float] = time.monotonic
@@ -26,6 +33,7 @@ class Progress:
         self.total, self.label = size("total", total), label
         self.line = f"{label}, {self.total} steps."
         self._clock, self._last = clock, clock()
+        self._block, self._before, self._step = False, 0, 0
         self._place = uuid4().hex
         self._open = _in_a_kernel()
         if not self._open:
@@ -37,18 +45,38 @@ class Progress:
 
     def __call__(self, step: int, loss: float) -> None:
         """Show how far it is; at most ten times a second, however often it is told."""
+        self._step = step
         now = self._clock()
         if self._open and now - self._last >= PAUSE:
             self._last = now
-            self._show(self.bar(step, f", loss {loss:.3g}"))
-        if step >= self.total:
+            self._show(self.bar(self._before + step, f", loss {loss:.3g}"))
+        if step >= self.total and not self._block:
             self.close()
 
     def close(self) -> None:
         """Leave the line and no bar; `train` does it, however the training ended."""
-        if self._open:
+        if self._block:  # not the end: the next training counts on from here
+            self._before, self._step = self._before + self._step, 0
+        elif self._open:
             self._open = False
             self._show(self.line)
+
+    def stop(self) -> None:
+        """End the block, if this is one; `train` calls it when it was interrupted."""
+        if self._block:
+            raise KeyboardInterrupt
+
+    def __enter__(self) -> Self:
+        self._block = True
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> bool:
+        self._block = False
+        self.close()
+        interrupted = kind is KeyboardInterrupt
+        if interrupted:
+            print(f"{self.label}: what was to follow is left out.")
+        return interrupted
 
     def bar(self, step: int, more: str = "") -> str:
         """The bar as HTML."""
@@ -75,8 +103,14 @@ def progress(total: int, label: str = "Training") -> Progress:
     In a notebook it moves while the cell runs; afterwards one line stands there. In a
     terminal there is only the line.
 
+    In a `with` block it serves several trainings, and an interrupt ends the block:
+
+        with progress(3 * 100, "Three trainings") as bar:
+            for seed in range(3):
+                train(model(seed), loss, 100, lr=0.003, report=bar)
+
     Args:
-        total: how many steps there will be.
+        total: how many steps there will be, in all trainings together.
         label: what is being done, in a word or two; screen readers say it, too.
 
     Returns:

@@ -505,7 +505,11 @@ def test_two_mistakes_at_once_are_both_named(name, answer, found):
             lambda b, s, d: b * max(1, s),
             "the base times scale to the power of 1; 1.016 is right",
         ),
-        ("ntk_base", lambda b, s, d: b * s ** (d / (d - 2)), "turns the base 10000 into 4889"),
+        (
+            "ntk_base",
+            lambda b, s, d: b * s ** (d / (d - 2)),
+            "turns the base 10000 into 4889",
+        ),
     ],
 )
 def test_a_number_gives_the_mistake_away(name, answer, number):

@@ -104,3 +104,106 @@ def test_what_comes_again_is_expected(model):
         first, again = losses[:, :period].mean(), losses[:, period : 2 * period].mean()
         assert first > 5.5, period
         assert again < 1.5, period
+
+
+# What the heads do. A row for each layer, a column for each head.
+
+
+def maps(model, ids: torch.Tensor) -> np.ndarray:
+    """The weights, (batch, n_layers, n_heads, n, n)."""
+    with torch.no_grad():
+        layers = model(ids, return_stages=True).layers
+    return np.stack([layer.weights.numpy() for layer in layers], axis=1)
+
+
+def twice(period: int, n_tokens: int) -> torch.Tensor:
+    """<start>, random tokens, and the same tokens again."""
+    return repeated(period, n_tokens)[:, : 1 + 2 * period]
+
+
+def named(*heads: tuple[int, int]) -> np.ndarray:
+    found = np.zeros((3, 6), dtype=bool)
+    found[tuple(np.transpose(heads))] = True
+    return found
+
+
+def test_two_heads_look_one_token_back(model, unseen):
+    weights = maps(model, unseen)
+    mass = offset_mass(weights, 1).mean(axis=0)
+    previous = named((0, 2), (0, 5))
+    assert mass[previous].min() > 0.5
+    assert mass[~previous].max() < 0.4
+    for other in (0, 2, 3, 4):  # and not simply somewhere near
+        assert offset_mass(weights, other).mean(axis=0)[previous].max() < 0.35
+    random = maps(model, twice(47, model.sizes.n_tokens))
+    assert offset_mass(random, 1).mean(axis=0)[previous].min() > 0.55
+
+
+@pytest.mark.parametrize("period", PERIODS)
+def test_the_heads_of_the_second_layer_find_what_came_next(model, period):
+    weights = maps(model, twice(period, model.sizes.n_tokens))
+    score = induction_score(weights, period, start=1).mean(axis=0)
+    assert score[1].min() > 0.5
+    assert score[[0, 2]].max() < 0.1
+
+
+def test_they_rest_on_the_start_until_there_is_something_to_find(model, unseen):
+    period = 47
+    weights = maps(model, twice(period, model.sizes.n_tokens))
+    before = sink_mass(weights[..., 1 : 1 + period, :]).mean(axis=0)[1]
+    after = sink_mass(weights[..., 1 + period :, :]).mean(axis=0)[1]
+    even = np.mean([1 / (i + 1) for i in range(1, 1 + period)])
+    assert before.min() > 2 * even
+    assert after.max() < 0.1
+    sink = sink_mass(maps(model, unseen)[..., 1:, :]).mean(axis=0)
+    always = named((0, 3), (1, 4), (1, 5))
+    assert sink[always].min() > 0.25
+    assert sink[~always].max() < 0.2
+
+
+@torch.no_grad()
+def second_copy_loss(model, period: int = 33) -> float:
+    ids = twice(period, model.sizes.n_tokens)
+    losses = cross_entropy(
+        model(ids[:, :-1]).transpose(1, 2), ids[:, 1:], reduction="none"
+    )
+    return float(losses[:, -period:].mean())
+
+
+def without(*heads: tuple[int, int]):
+    """The model with some heads silenced: W_o reads nothing of them."""
+    model = course_model.load()
+    d_v = model.sizes.d_k
+    with torch.no_grad():
+        for layer, head in heads:
+            columns = slice(head * d_v, (head + 1) * d_v)
+            model.layers[layer].attention.W_o.weight[:, columns] = 0
+    return model
+
+
+def test_without_either_kind_nothing_is_found():
+    assert second_copy_loss(without()) < 0.6
+    assert second_copy_loss(without((0, 2), (0, 5))) > 3.5
+    assert second_copy_loss(without(*((1, head) for head in range(6)))) > 6
+
+
+def test_no_head_of_the_second_layer_is_alone_and_the_third_is_hardly_needed():
+    for head in range(6):
+        assert second_copy_loss(without((1, head))) < 1
+    assert second_copy_loss(without(*((2, head) for head in range(6)))) < 1.6
+
+
+def test_silencing_proves_less_than_it_seems():
+    # These two look at their own token, and the repeats need them as much.
+    assert second_copy_loss(without((0, 0), (0, 4))) > 3.5
+
+
+def test_text_goes_on_as_shakespeare_had_it_at_least_in_form(model):
+    tokens = course_model.tokenizer()
+    ids = torch.tensor(tokens.encode("ROMEO:\n"))
+    generator = torch.Generator().manual_seed(0)
+    text = tokens.decode(model.generate(ids, 100, temperature=0.7, generator=generator))
+    assert text.startswith("ROMEO:\n")
+    known = set(" ".join(plays()).lower().replace("\n", " ").split())
+    words = text.lower().split()
+    assert np.mean([word in known for word in words]) > 0.6

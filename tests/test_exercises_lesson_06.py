@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
+from torch.nn.functional import cross_entropy
+from torch_tools import one_thread
 
 from attnlib import head_diagnostics, heads, masks, positions
 from attnlib.attention import scaled_dot_product, softmax
 from attnlib.exercises import get, judge, names
+from attnlib.nn import course_model, text
+
+__all__ = ["one_thread"]
 
 FUNCTIONS = ("layer_attention", "offset_mass", "induction_score")
 
 
-def test_the_lesson_has_these_exercises():
-    assert set(FUNCTIONS) <= set(names(6))
+def test_the_lesson_has_these_exercises_and_their_minutes_fit_into_its_text():
+    assert set(names(6)) == {*FUNCTIONS, "previous_token_head"}
+    assert sum(get(name).minutes for name in names(6)) == 31
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -356,3 +363,72 @@ def test_an_unknown_mistake_is_not_given_a_name():
     verdict = judge("layer_attention", lambda *args: 1.5 * layer()(*args))
     assert verdict.status in ("differs", "law")
     assert not verdict.mistakes
+
+
+# --- the value ----------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def weights():
+    """The maps that the lesson calls so: 127 tokens of The Tempest."""
+    model = course_model.load(torch.float64).requires_grad_(False)
+    ids = course_model.tokenizer().encode(text.plays()[1][4000:])[:127]
+    layers = model(torch.tensor(ids), return_stages=True).layers
+    return np.stack([s.weights.numpy() for s in layers])
+
+
+def test_the_head_that_looks_one_place_back(weights):
+    mass = head_diagnostics.offset_mass(weights, 1)
+    right = np.unravel_index(mass.argmax(), mass.shape)
+    assert judge("previous_token_head", right).passed
+    assert float(mass[right]) == pytest.approx(0.642, abs=1e-3)
+    assert np.sort(mass.ravel())[-2] == pytest.approx(0.617, abs=1e-3)
+
+
+@pytest.mark.parametrize("answer", [(0, 5), [0, 5], np.array([[0, 5]]), "0.5", 0.5])
+def test_a_head_may_be_written_as_one_likes(answer):
+    assert judge("previous_token_head", answer).passed
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ((0, 2), "One head has more"),
+        ((0, 4), "at the token itself"),
+        ((0, 0), "at the token itself"),
+        ((5, 0), "the wrong way round"),
+        ((1, 6), "Counted from 1"),
+        ((1, 5), "an induction head"),
+        ((0, 3), "on <start>"),
+        (5, "np.unravel_index"),
+        ((2, 4), "That is not it"),
+        ("head five", "should be a tuple"),
+    ],
+)
+def test_a_wrong_head_is_told_what_it_does(answer, said):
+    verdict = judge("previous_token_head", answer)
+    assert not verdict.passed
+    assert said in verdict.text
+
+
+def test_what_is_said_of_wrong_heads_is_true(weights):
+    one_back, itself = (head_diagnostics.offset_mass(weights, o) for o in (1, 0))
+    assert (itself[[0, 0, 2], [0, 4, 2]] > 0.6).all()
+    assert one_back[2].argmax() == 0
+    assert one_back[2, 0] == pytest.approx(0.36, abs=5e-3)
+    assert one_back[1, 5] == pytest.approx(0.02, abs=5e-3)
+    assert one_back[0, 3] == pytest.approx(0.28, abs=5e-3)
+    sink = head_diagnostics.sink_mass(weights[..., 1:, :])
+    assert sink[0, 3] == pytest.approx(0.43, abs=6e-3)
+    even = np.tril(np.ones((127, 127))) / np.arange(1, 128)[:, None]
+    assert head_diagnostics.offset_mass(even, 1) == pytest.approx(0.04, abs=5e-3)
+
+
+def test_two_heads_gone_cost_what_the_exercise_says():
+    model = course_model.load(torch.float64).requires_grad_(False)
+    generator = torch.Generator().manual_seed(6)
+    once = torch.randint(1, 256, (8, 48), generator=generator)
+    ids = torch.cat([torch.zeros(8, 1, dtype=torch.long), once, once], dim=1)
+    W_o = model.layers[0].attention.W_o.weight
+    for h in (2, 5):
+        W_o[:, 24 * h : 24 * (h + 1)] = 0
+    losses = cross_entropy(model(ids[:, :-1]).mT, ids[:, 1:], reduction="none")
+    assert float(losses[:, 49:].mean()) == pytest.approx(5.7, abs=0.05)

@@ -9,8 +9,9 @@ from attnlib.clinic import probes
 from attnlib.clinic.case import Case
 from attnlib.clinic.families.head_scores import INDUCTION_SCORE, OFFSET_MASS
 from attnlib.clinic.families.layers import LAYER_ATTENTION
-from attnlib.exercises.exercise import Exercise, Part
+from attnlib.exercises.exercise import Exercise, Misconception, Part, ValueExercise
 from attnlib.exercises.laws import batch_independent
+from attnlib.exercises.read import plain
 
 
 def layer_attention(normed, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
@@ -47,7 +48,8 @@ def induction_score(weights, period):
 
     weights: (..., n, n), on a text that says the same tokens again and again
     period: how many tokens there are before they come again, less than n
-    returns: (...), for each head the mean over all rows whose token was there before
+    returns: (...), for each head the mean over all rows whose token was there
+        before
     """
     rows = np.arange(period, weights.shape[-1])
     return weights[..., rows, rows - period + 1].mean(axis=-1)
@@ -143,6 +145,22 @@ def induction_cases(rng):
     )
 
 
+def as_head(answer):
+    """A head as it is written, "0.3" or 0.3, or as np.argwhere gives it: (0, 3)."""
+    if type(answer) in (str, float):
+        parts = str(answer).strip().split(".")
+        both = len(parts) == 2 and all(part.isdigit() for part in parts)
+        return tuple(int(part) for part in parts) if both else answer
+    nested = (tuple, list, np.ndarray)
+    if type(answer) is tuple and not any(type(part) in nested for part in answer):
+        return answer
+    array = plain(answer)
+    if isinstance(array, str) or array.size != 2 or array.dtype.kind == "b":
+        return answer
+    return tuple(array.ravel().tolist())
+
+
+_ITSELF = "That head looks at the token itself: its mass is large at offset 0. "
 _batched = layer_cases(np.random.default_rng(60))[5].args
 
 EXERCISES = (
@@ -205,5 +223,69 @@ EXERCISES = (
         ),
         "With it you can search any model for the heads that carry repetition, as "
         "Olsson et al. did.",
+    ),
+    ValueExercise(
+        name="previous_token_head",
+        lesson=6,
+        minutes=5,
+        right=(0, 5),
+        hints=(
+            "offset_mass(weights, 1) has a number for each head, (3, 6). Layers are "
+            "rows, heads are columns.",
+            "The largest of the 18 numbers: argmax gives its place as if the table "
+            "were one long row of 18.",
+            "np.unravel_index(mass.argmax(), mass.shape) turns that place into a layer "
+            "and a head. Give these two.",
+        ),
+        why=(
+            "0.64 of its weight lies one place back, and an even head has 0.04 there. "
+            "Head 0.2 is close behind, with 0.62. Try without(0, [2, 5]): with both "
+            "gone, the second copy costs 5.7."
+        ),
+        show="previous_token_head = (0, 5)  # the largest of offset_mass(weights, 1)",
+        tidy=as_head,
+        form="A layer and a head are wanted, both counted from 0, such as (1, 3).",
+        wrong=(
+            Misconception(
+                (0, 2),
+                "Head 0.2 looks one place back, too, with 0.62 of its weight. One head "
+                "has more: compare the numbers, to the second decimal.",
+            ),
+            Misconception(
+                (0, 4), _ITSELF + "Asked for is the token before, at offset 1."
+            ),
+            Misconception(
+                (0, 0), _ITSELF + "Asked for is the token before, at offset 1."
+            ),
+            Misconception(
+                (2, 2), _ITSELF + "Asked for is the token before, at offset 1."
+            ),
+            Misconception(
+                (5, 0), "That is the right head, the wrong way round: first the layer."
+            ),
+            Misconception(
+                (1, 6),
+                "Counted from 1, perhaps? Layers and heads are counted from 0 here.",
+            ),
+            Misconception(
+                (2, 0),
+                "That is the largest of layer 2, with 0.36. Look at all three layers.",
+            ),
+            Misconception(
+                (1, 5),
+                "That is an induction head: it looks where its token stood before, and "
+                "one on. One place back it has 0.02.",
+            ),
+            Misconception(
+                (0, 3),
+                "Head 0.3 has more of its weight on <start>, 0.43, than one place "
+                "back, 0.28.",
+            ),
+            Misconception(
+                5,
+                "Is that the place in one row of 18? np.unravel_index turns it into a "
+                "layer and a head.",
+            ),
+        ),
     ),
 )

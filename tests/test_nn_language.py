@@ -20,7 +20,7 @@ from attnlib.nn.language import (
     SwiGLU,
 )
 from attnlib.nn.rotary import Rotary
-from attnlib.positions import rope
+from attnlib.positions import rope, rope_frequencies, yarn_frequencies
 from attnlib.shapes import ShapeError
 
 SIZES = LanguageSizes(
@@ -289,6 +289,17 @@ def test_rotary_is_rope_for_tensors(dtype):
         assert ours.dtype == dtype
         close = 1e-12 if dtype == torch.float64 else 1e-6
         np.testing.assert_allclose(ours, rope(x, places, base=500.0), atol=close)
+
+
+@pytest.mark.parametrize(
+    "slowed", [rope_frequencies(8) / 4, yarn_frequencies(8, 4, trained_length=9)]
+)
+def test_rotary_takes_frequencies_that_were_slowed(slowed):
+    x = torch.linspace(-2, 3, 2 * 5 * 8, dtype=torch.float64).reshape(2, 5, 8)
+    places = [0, 3, 4, 90, 200]
+    ours = Rotary(frequencies=slowed, factor=3)(x, torch.tensor(places))
+    wanted = 3 * rope(x, places, frequencies=slowed)
+    np.testing.assert_allclose(ours, wanted, atol=1e-12)
 
 
 def test_rotary_serves_any_multi_head_attention():

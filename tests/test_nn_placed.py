@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 
-from attnlib import positions
 from attnlib.nn import placed
-from attnlib.nn.placed import SCHEMES, Block, PlacedModel, Turn, grown, loss_with
+from attnlib.nn.placed import SCHEMES, Block, PlacedModel, grown, loss_with
 
 
 @pytest.fixture(autouse=True)
@@ -79,29 +77,10 @@ def test_a_scheme_that_does_not_exist_is_refused():
         model("roper")
 
 
-@pytest.mark.parametrize("scale", [1, 4])
-def test_a_turn_is_the_rope_of_numpy(scale):
-    rng = np.random.default_rng(0)
-    x, places = rng.normal(size=(2, 3, 5, 8)), np.array([0, 3, 4, 90, 200])
-    turn = Turn(8)
-    turn.scale = scale
-    mine = turn(torch.from_numpy(x), torch.from_numpy(places)).numpy()
-    squeezed = positions.interpolate_positions(places, scale)
-    np.testing.assert_allclose(mine, positions.rope(x, squeezed), atol=1e-12)
-    turn.reset()
-    turn.frequencies, turn.factor = (
-        positions.yarn_frequencies(8, 4, trained_length=9),
-        3,
-    )
-    mine = turn(torch.from_numpy(x), torch.from_numpy(places)).numpy()
-    wanted = 3 * positions.rope(x, places, frequencies=turn.frequencies)
-    np.testing.assert_allclose(mine, wanted, atol=1e-12)
-
-
 def test_all_blocks_of_a_model_turn_alike():
-    made = model("rope")
-    assert all(block.attention.rotate is made.turn for block in made.blocks)
-    assert made.turn.d == 4
+    first, second = (block.attention.rotate for block in model("rope").blocks)
+    assert first is second is not None
+    assert all(b.attention.rotate is None for b in model("alibi").blocks)
 
 
 def test_a_block_adds_to_its_tokens():

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from attnlib import positions
 from attnlib.nn.multihead import MultiHeadAttention
+from attnlib.nn.rotary import Rotary
 from attnlib.nn.text import characters, windows
 from attnlib.nn.train import Report, train
 from attnlib.shapes import size
@@ -20,48 +21,13 @@ SCHEMES = ("none", "learned", "sinusoidal", "relative", "alibi", "rope")
 SPREAD = 0.5  # standard deviation of first embeddings and of first learned positions
 
 
-class Turn:
-    """RoPE for tensors, with what the long-text tricks change: see `attnlib.positions`.
-
-    An object of this class is a `rotate` of `MultiHeadAttention`. The three numbers may
-    be changed at any time, which changes nothing that is learned.
-
-    Args:
-        d: features of one head.
-
-    >>> turn = Turn(4)
-    >>> x = torch.ones(1, 1, 3, 4)
-    >>> turned = positions.rope(x.numpy(), [0, 5, 9])
-    >>> torch.allclose(turn(x, torch.tensor([0, 5, 9])), torch.from_numpy(turned))
-    True
-    """
-
-    def __init__(self, d: int) -> None:
-        self.d = d
-        self.reset()
-
-    def reset(self) -> None:
-        """Go back to plain RoPE."""
-        self.frequencies = positions.rope_frequencies(self.d)
-        self.scale = 1.0  # positions are divided by it: interpolation
-        self.factor = 1.0  # turned vectors are multiplied by it: YaRN
-
-    def __call__(self, x: Tensor, places: Tensor) -> Tensor:
-        """Turn x, (..., n, d), to its places, (n,)."""
-        turns = torch.from_numpy(self.frequencies).to(x.device)
-        angles = places[..., None].double() / self.scale * turns
-        cos, sin = (f(angles).to(x.dtype) * self.factor for f in (torch.cos, torch.sin))
-        a, b = x[..., 0::2], x[..., 1::2]
-        return torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2)
-
-
 class Block(nn.Module):
     """One layer of a transformer: attention, then two products, each added to x.
 
     Args:
         d_model: how many numbers a token has.
         n_heads: how many heads.
-        turn: RoPE, or None.
+        rotate: RoPE, or None.
         generator: where the first weights are drawn from.
 
     >>> Block(8, 2)(torch.ones(1, 3, 8)).shape
@@ -73,12 +39,12 @@ class Block(nn.Module):
         d_model: int,
         n_heads: int,
         *,
-        turn: Turn | None = None,
+        rotate: Rotary | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         self.attention = MultiHeadAttention(
-            d_model, n_heads, rotate=turn, generator=generator
+            d_model, n_heads, rotate=rotate, generator=generator
         )
         self.before_attention = nn.LayerNorm(d_model)
         self.before_wide = nn.LayerNorm(d_model)
@@ -147,9 +113,9 @@ class PlacedModel(nn.Module):
             nn.init.normal_(self.rows, std=SPREAD, generator=generator)
         if scheme == "relative":
             self.by_distance = nn.Parameter(torch.zeros(16, n_heads))
-        self.turn = Turn(d_model // n_heads) if scheme == "rope" else None
+        rotate = Rotary() if scheme == "rope" else None
         self.blocks = nn.ModuleList(
-            Block(d_model, n_heads, turn=self.turn, generator=generator)
+            Block(d_model, n_heads, rotate=rotate, generator=generator)
             for _ in range(n_layers)
         )
         self.last_norm = nn.LayerNorm(d_model)

@@ -20,6 +20,7 @@ from torch.nn.functional import cross_entropy
 
 from attnlib import positions
 from attnlib.nn.placed import SCHEMES, PlacedModel
+from attnlib.nn.rotary import Rotary
 from attnlib.nn.text import characters, windows
 from attnlib.nn.train import train
 
@@ -87,18 +88,20 @@ def measure(model: PlacedModel, n: int) -> float:
 
 def stretch(model: PlacedModel, how: str, scale: float) -> None:
     """Slow the rotation of a model that was trained with plain RoPE."""
-    turn = model.turn
-    turn.reset()
-    if how == "interpolation":
-        turn.scale = scale
+    d = SETTINGS["d_model"] // SETTINGS["n_heads"]
+    factor = 1.0
+    if how == "interpolation":  # positions divided, or frequencies: the same angles
+        frequencies = positions.rope_frequencies(d) / scale
     elif how == "ntk":
-        base = positions.ntk_base(10000.0, scale, turn.d)
-        turn.frequencies = positions.rope_frequencies(turn.d, base)
-    elif how == "yarn":
-        turn.frequencies = positions.yarn_frequencies(
-            turn.d, scale, trained_length=SETTINGS["trained_length"]
+        base = positions.ntk_base(10000.0, scale, d)
+        frequencies = positions.rope_frequencies(d, base)
+    else:
+        frequencies = positions.yarn_frequencies(
+            d, scale, trained_length=SETTINGS["trained_length"]
         )
-        turn.factor = positions.yarn_attention_factor(scale)
+        factor = positions.yarn_attention_factor(scale)
+    for block in model.blocks:
+        block.attention.rotate = Rotary(frequencies=frequencies, factor=factor)
 
 
 def main() -> None:

@@ -66,7 +66,8 @@ def lesson() -> dict[str, object]:
 @pytest.mark.parametrize(
     ("std", "options"),
     [(0.02 / 32**0.5, {}), (32**-0.5, {}), (5 / 32**0.5, {}), (1.0, {}),
-     (5 / 32**0.5, {"qk_norm": 4.0}), (5 / 32**0.5, {"hold": True})],
+     (5 / 32**0.5, {"rate": 0.009}), (5 / 32**0.5, {"qk_norm": 4.0}),
+     (5 / 32**0.5, {"hold": True})],
 )  # fmt: skip
 def test_a_last_digit_of_the_first_weights_changes_no_printed_digit(
     std: float, options: dict[str, object]

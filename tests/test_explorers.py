@@ -24,6 +24,7 @@ from attnlib.explorers.numbers import compact, one_line, rounded
 from attnlib.shapes import ShapeError
 
 NAMES = {"control": "t", "labels": [0, 1], "title": "T", "sentence": "It moves."}
+ONE = NAMES | {"labels": [0]}
 
 
 def two_states():
@@ -102,6 +103,37 @@ def test_colours_compare_over_all_states():
     html = explore(states, **NAMES).html
     assert 'data-maximum="4"' in html
     assert "--a:0.25" in html
+
+
+def test_pixels_have_no_labels_and_their_numbers_are_there_to_be_read():
+    states = [
+        [matrix(np.eye(3) * t, title="w", digits=0, numbers=False)] for t in (2, 4)
+    ]
+    tags = Tags(explore(states, **NAMES).html)
+    assert tags.open == []
+    assert not tags.all("th")
+    cells = [cell["style"] for cell in tags.all("td")]
+    assert len(cells) == 9
+    assert all("width:14px;height:14px" in style for style in cells)
+    assert tags.all("tbody") == [{"style": "font-size:0"}]
+    page = BeautifulSoup(explore(states, **NAMES).html, "html.parser")
+    assert [td.text for td in page("td")] == list("200020002")
+
+
+def test_the_look_of_pixels_travels_only_with_pixels():
+    look = asset("pixels.css")
+    with_numbers, without = (
+        explore([[matrix(np.eye(2), title="w", numbers=numbers)]], **ONE).html
+        for numbers in (True, False)
+    )
+    assert look not in with_numbers
+    assert look in without
+
+
+def test_a_picture_cannot_become_a_table():
+    states = [[matrix(np.eye(2), title="w", numbers=shown)] for shown in (True, False)]
+    with pytest.raises(ShapeError, match="state 1 of T has the panels"):
+        explore(states, **NAMES)
 
 
 def test_text_is_escaped_everywhere():

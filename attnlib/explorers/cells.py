@@ -68,8 +68,9 @@ def td(
     *,
     marked: bool = False,
     group: int | None = None,
+    extra: str = "",
 ) -> str:
-    """One cell as HTML."""
+    """One cell as HTML; `extra` is added to its style."""
     shown, a, kind = text(value, digits), strength(value, maximum), "p"
     if colour == "mask":
         shown, kind = ("✓", "p") if value else ("×", "o")
@@ -91,4 +92,5 @@ def td(
     if marked:
         names.append("k")
         style += f";border:2px solid {PLAIN_FRAME}"
+    style += extra
     return f'<td class="{" ".join(names)}" style="{style}">{escape(shown)}</td>'

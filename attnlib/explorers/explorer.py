@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from attnlib.explorers.numbers import compact, one_line
 from attnlib.explorers.panels import (
+    PIXELS,
     Bars,
     Histogram,
     Matrix,
@@ -198,10 +199,11 @@ def _page(
 ) -> Explorer:
     sentence = one_line(sentence)
     packed = compact(data)
+    style = asset("style.css") + (asset("pixels.css") if PIXELS in body else "")
     name = "x" + sha256((title + body + packed).encode()).hexdigest()[:10]
     html = (
         f'<div class="attn attnlib-explorer" data-attn="{name}" role="group" '
-        f'aria-label="{escape(title)}"><style>{asset("style.css")}</style>'
+        f'aria-label="{escape(title)}"><style>{style}</style>'
         f'<p class="attn-title"><b>{escape(title)}</b></p>{body}'
         f'<script type="application/json">{packed}</script>'
         f'<script>(() => {{const name = "{name}";\n{asset("paint.js")}'

@@ -37,6 +37,7 @@ TOP = 'style="border-bottom:1px dashed #888"'
 FLOW = "display:flex;flex-wrap:wrap;gap:16px 28px;align-items:flex-start"
 ROW, LINE = f'style="{FLOW}"', f'style="{FLOW};margin-bottom:16px"'
 UNSEEN = "font-size:0"  # text of a bar, for pages without style attributes
+PIXELS, PIXEL = "attn-pixels", ";width:14px;height:14px"  # a table without numbers
 
 
 @dataclass(frozen=True)
@@ -52,10 +53,13 @@ class Matrix:
     marked: tuple[int, ...]  # flat indices
     groups: tuple[int, ...]
     maximum: float
+    numbers: bool = True
 
     def layout(self) -> tuple[object, ...]:
         """What has to be the same in every state of an explorer."""
-        return ("matrix", len(self.rows), len(self.columns), self.digits, self.colour)
+        shape = (len(self.rows), len(self.columns))
+        kind = "matrix" if self.numbers else "pixels"
+        return (kind, *shape, self.digits, self.colour)
 
     def data(self) -> dict[str, object]:
         """What may differ between states."""
@@ -65,9 +69,13 @@ class Matrix:
         return data
 
     def html(self, maximum: float | None = None) -> str:
-        """The table, with each number as text."""
+        """The table, with each number as text; as pixels, with text nobody sees."""
         maximum = self.maximum if maximum is None else maximum
         n = len(self.columns)
+        look, body_look, extra = "attn-m", "", ""
+        if not self.numbers:
+            look, body_look = f"attn-m {PIXELS}", f' style="{UNSEEN}"'
+            extra = PIXEL
         head = "".join(f'<th scope="col">{escape(c)}</th>' for c in self.columns)
         body = []
         for i, row in enumerate(self.rows):
@@ -79,16 +87,18 @@ class Matrix:
                     maximum,
                     marked=at in self.marked,
                     group=self.groups[at] if self.groups else None,
+                    extra=extra,
                 )
                 for at in range(i * n, (i + 1) * n)
             )
-            body.append(f'{TR}<th scope="row">{escape(row)}</th>{cells}</tr>')
+            name = f'<th scope="row">{escape(row)}</th>' if self.numbers else ""
+            body.append(f"{TR}{name}{cells}</tr>")
+        top = f"<thead><tr><td></td>{head}</tr></thead>" if self.numbers else ""
         return (
-            f'<table class="attn-m" data-kind="matrix" data-digits="{self.digits}" '
+            f'<table class="{look}" data-kind="matrix" data-digits="{self.digits}" '
             f'data-colour="{self.colour}" data-maximum="{maximum:g}" {TABLE}>'
             f"{caption(self.title)}"
-            f"<thead><tr><td></td>{head}</tr></thead>"
-            f"<tbody>{''.join(body)}</tbody></table>"
+            f"{top}<tbody{body_look}>{''.join(body)}</tbody></table>"
         )
 
 

@@ -28,8 +28,9 @@ def matrix(
     marked: Iterable[tuple[int, int]] = (),
     groups: npt.ArrayLike | None = None,
     maximum: float | None = None,
+    numbers: bool = True,
 ) -> Matrix:
-    """A table of numbers coloured by value.
+    """A table of numbers coloured by value, or a picture of coloured squares.
 
     Args:
         values: (n_rows, n_columns), at most 400 numbers.
@@ -41,6 +42,8 @@ def matrix(
         marked: cells with a frame, as (row, column).
         groups: whole numbers 0 to 7, the shape of `values`, for colour="groups".
         maximum: the value with the full colour; the largest of all states if left out.
+        numbers: False shows small squares alone, without numbers and labels, as the
+            pixels of a picture. Marked cells, a rectangle, get one frame.
 
     Raises:
         ShapeError: no two axes, labels or groups that do not fit, too many cells.
@@ -83,6 +86,7 @@ def matrix(
         tuple(i * n_columns + j for i, j in cells),
         flat_groups,
         largest(array) if maximum is None else float(maximum),
+        numbers,
     )
 
 

@@ -59,6 +59,8 @@ MEASURES: dict[str, Callable[[Sight], str | None]] = {
     "width_of_head": width_factor("√(d_model / d_k)", lambda m, k: math.sqrt(m / k)),
     "root_of_d_k_kept": width_factor("1/√√d_k", lambda m, k: k**-0.25),
     "root_of_d_k_twice": width_factor("√√d_k", lambda m, k: k**0.25),
+    "width_missing": width_factor("√d_model", lambda m, k: math.sqrt(m)),
+    "width_and_head": width_factor("1/√d_k", lambda m, k: k**-0.5),
     "width_outside_root": width_factor("1/√d_model", lambda m, k: m**-0.5),
     "bound_for_std": width_factor("√3", lambda m, k: math.sqrt(3)),
     "spread_without_two": width_factor("1/√√2", lambda m, k: 2**-0.25),

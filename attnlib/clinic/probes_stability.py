@@ -90,6 +90,16 @@ def stage_cases(rng):
                 healthy[name][place] = value
         return (healthy,)
 
+    def everywhere(rows, columns):
+        return {(i, j): nan for i in range(rows) for j in range(columns)}
+
+    def half(args):
+        return ({name: x.astype(np.float16) for name, x in args[0].items()},)
+
+    def later(args):
+        """As if a function had got its raw scores from elsewhere."""
+        return (dict(list(args[0].items())[3:]),)
+
     nan, inf = np.nan, np.inf
     row = {(1, j): nan for j in range(3)}
     out, up = {(1, j): nan for j in range(5)}, {(1, 2): inf}
@@ -117,4 +127,25 @@ def stage_cases(rng):
             stages(q=dict(list(row.items())[:1]), raw_scores=row, scores=row),
         ),
         Case("an output out of range", stages(out={(1, 4): -inf})),
+        Case(
+            "an overflow of the scores alone",
+            stages(scores={(0, 2): inf}, weights={(0, 2): nan}, out={(0, 1): nan}),
+        ),
+        Case(
+            "values that are all NaN",
+            stages(v=everywhere(3, 5), out=everywhere(2, 5)),
+        ),
+        Case(
+            "large numbers in float16, well",
+            half(stages(raw_scores=dict.fromkeys(hidden, 65504.0) | {(0, 0): 5e4})),
+        ),
+        Case("only the last four stages", later(stages(scores=hidden, weights=row))),
+        Case(
+            "only the last four stages, an empty row mended",
+            later(stages(scores=empty, weights=dict.fromkeys(row, 0.0))),
+        ),
+        Case(
+            "a saturated row before an overflow",
+            stages(weights={(0, 0): 1, (0, 1): 0, (0, 2): 0}, out={(0, 0): inf}),
+        ),
     )

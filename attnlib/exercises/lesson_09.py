@@ -1,6 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """The exercises of lesson 09: how does a model start, and stay stable?"""
 
+import re
 from itertools import permutations
 
 import numpy as np
@@ -14,9 +15,9 @@ from attnlib.clinic.probes_stability import (
     init_cases,
     stage_cases,
 )
+from attnlib.exercises import laws_stability as laws
 from attnlib.exercises.exercise import (
     Exercise,
-    Law,
     Misconception,
     Part,
     ValueExercise,
@@ -82,6 +83,7 @@ CALLS = {
     "E": "scaler.unscale_(optimizer)",
 }
 ORDER = "CEBDA"
+FORM = 'Five letters are wanted, each of A to E once, such as "ABCDE".'
 
 
 def _misordered(answer):
@@ -110,24 +112,38 @@ def _misordered(answer):
     )
 
 
+def _incomplete(answer):
+    """Which call is not there, if one of the five letters is missing."""
+    (missing,) = set(ORDER) - set(answer)
+    why = ""
+    if missing == "E":
+        why = (
+            " Without it the clip sees a norm that is 65536 times too large (M40), and "
+            "the tables hardly move."
+        )
+    return f"{missing} is missing, {CALLS[missing]}.{why} {FORM}"
+
+
 def one_word(answer):
-    """Five letters in a row, from "C E B", "c,e,b" or ["C", "E", "B"]."""
+    """Five letters in a row, from "C E B", "c,e,b", "C, then E" or ["C", "E", "B"]."""
+    if type(answer) is np.ndarray and answer.dtype.kind == "U" and answer.ndim == 1:
+        answer = [str(part) for part in answer]
+    if type(answer) is np.str_:
+        answer = str(answer)
     if type(answer) in (list, tuple) and all(type(part) is str for part in answer):
-        answer = "".join(answer)
-    return "".join(c for c in answer if c.isalnum()) if type(answer) is str else answer
+        answer = " ".join(answer)
+    if type(answer) is not str:
+        return answer
+    alone = re.findall(r"(?<![A-Za-z_])[A-Ea-e](?![A-Za-z_])", answer)
+    if len(alone) >= 4:  # letters among numbers and words
+        return "".join(alone)
+    return "".join(c for c in answer if c.isalnum())
 
 
-def stays_half(call):
-    """A law: float16 goes in, and float16 comes out."""
-    q, k = np.ones((2, 16), np.float16), np.ones((3, 16), np.float16)
-    results = call(q, k, np.array([[True, True, False], [True, False, True]]))
-    if results is None or results[0].dtype == np.float16:
-        return None
-    return (
-        f"Yours returns {results[0].dtype}. NumPy widens a float16 array as soon as it "
-        "meets an array, or a number of NumPy's own, of a wider type: np.sqrt(16) is "
-        "one, 16 ** 0.5 and -np.inf are not."
-    )
+# What the laws ask: two rows with something to see, and one without.
+MASK = np.array([[True, False, True], [False, False, False], [True, True, False]])
+KEYS = (np.arange(48).reshape(3, 16) % 5 - 2).astype(np.float16)
+SCORES = np.array([[3.0, -1.0, 7.0], [2.0, -9.0, 0.5], [-4.0, 1.0, 5.0]])
 
 
 EXERCISES = (
@@ -139,6 +155,7 @@ EXERCISES = (
         cases=init_cases,
         returns=(Part("std"),),
         family=INIT_FOR_ENTROPY,
+        laws=(laws.share_is_used(), laws.wish_comes_true()),
         hints=(
             "Two steps back. From the share to the std of the scores, and from there "
             "to the std of the tables.",
@@ -161,7 +178,13 @@ EXERCISES = (
         cases=half_cases,
         returns=(Part("scores", "n_q n_k"),),
         family=HALF_SCORES,
-        laws=(Law("float16 stays float16", stays_half),),
+        laws=(
+            laws.hidden_is_minus_infinity(
+                (np.eye(3, 16, dtype=np.float16), KEYS, MASK), at=2
+            ),
+            laws.divided_by_the_root(),
+            laws.stays_half(),
+        ),
         hints=(
             "Which number is the largest on the way, and can it be made smaller before "
             "it is stored?",
@@ -185,10 +208,17 @@ EXERCISES = (
         cases=capped_cases,
         returns=(Part("scores", "n_q n_k"),),
         family=CAPPED_SCORES,
+        laws=(
+            laws.hidden_is_minus_infinity((SCORES, MASK, 6.0), at=1),
+            laws.within_the_cap(),
+            laws.small_ones_stay(),
+            laws.bent_like_tanh(),
+        ),
         hints=(
             "Two steps, in the right order. What becomes of -inf in a tanh?",
             "First bend all scores, then write over those that are hidden.",
-            "cap * np.tanh(scores / cap), and np.where(mask, ..., -np.inf) around it.",
+            "The formula stands under softcap; NumPy's tanh is np.tanh. np.where goes "
+            "around it, so that it has the last word.",
         ),
         why=(
             "Capped after the mask, hidden keys come back with a score of -cap: with a "
@@ -214,11 +244,17 @@ EXERCISES = (
         ),
         show=f'amp_order = "{ORDER}"',
         tidy=one_word,
-        form='Five letters are wanted, each of A to E once, such as "ABCDE".',
-        wrong=tuple(
-            Misconception("".join(order), _misordered(order))
-            for order in permutations(ORDER)
-            if "".join(order) != ORDER
+        form=FORM,
+        wrong=(
+            *(
+                Misconception("".join(order), _misordered(order))
+                for order in permutations(ORDER)
+                if "".join(order) != ORDER
+            ),
+            *(
+                Misconception("".join(order), _incomplete(order))
+                for order in permutations(ORDER, 4)
+            ),
         ),
     ),
     Exercise(
@@ -241,8 +277,8 @@ EXERCISES = (
         why=(
             "The output says that something is wrong, this says where. q, k or v: look "
             "at what came in. raw_scores: an overflow. scores: the mask. weights: an "
-            "empty row. The article's advice, to look for weights near 0 or 1, finds "
-            "none of them."
+            "empty row. The article's advice, to look for weights near 0 or 1, tells "
+            "nothing about any of them."
         ),
     ),
 )

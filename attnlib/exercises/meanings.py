@@ -71,7 +71,12 @@ ATTRIBUTE = "The object has nothing of that name. Is it misspelt?"
 UNBOUND = "This name is used before it gets a value inside the function."
 NAME = "Nothing has this name. Is it misspelt, or is a cell not run?"
 INDEX = "The index is outside the array. Does the code fix a size?"
-KEY = "There is no such key."
+KEY = "There is no such key. In a dict, d.items() gives each name with its value."
+TOO_LARGE_FOR_HALF = (
+    "float16 ends at 65504, and PyTorch refuses to store more (M13). -inf exists in "
+    "every float type."
+)
+THREE_THINGS = "np.where(mask, a, b) takes three: where, what if True, what if False."
 MODULE = "The lesson needs nothing but NumPy."
 ZERO = "Something is divided by zero."
 RECURSION = "The function calls itself without end."

@@ -115,6 +115,7 @@ def everywhere(yours: Sequence[Outcome], right: Sequence[Outcome]) -> str:
     apart = np.abs(mine - good)
     if (apart <= NEARLY * np.maximum(np.abs(good), 1)).all():
         half = any(a.dtype == np.float16 for o in yours for a in o.arrays)
+        half &= not any(a.dtype == np.float16 for o in right for a in o.arrays)
         return nearly(f"{apart.max():.2g}", half)
     coarse = (mine.astype(np.float32).view(np.uint32) & 0xFFFF == 0).all()
     if coarse and (apart <= COARSE * np.maximum(np.abs(good), 1)).all():
@@ -214,6 +215,8 @@ def _strings(
     rows = [
         np.concatenate([a.astype(float).ravel() for a in one]) for one in (mine, good)
     ]
-    if not all(np.isfinite(row).all() for row in rows):
+    finite = np.isfinite(rows[0]) & np.isfinite(rows[1])
+    # Where a mask has written -inf, yours must have it as well; it says no more.
+    if not (finite | (rows[0] == rows[1])).all() or not finite.any():
         return None, None
-    return rows[0], rows[1]
+    return rows[0][finite], rows[1][finite]

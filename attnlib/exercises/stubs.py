@@ -9,6 +9,7 @@ import types
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
 from attnlib.exercises import text
 
@@ -107,8 +108,22 @@ def none_arguments(
     return [name for name, value in bound.arguments.items() if value is None]
 
 
+def _health(array: npt.NDArray[np.generic]) -> str:
+    """The shape of an array, and how many of its numbers are not finite."""
+    numbers = array.astype(float) if array.dtype.kind in "biuf" else np.zeros(0)
+    counts = {
+        "NaN": np.isnan(numbers).sum(),
+        "inf": (numbers == np.inf).sum(),
+        "-inf": (numbers == -np.inf).sum(),
+    }
+    ill = [f"{count} {kind}" for kind, count in counts.items() if count]
+    return ", ".join([f"shape {array.shape}", *ill])
+
+
 def shown(value: object, digits: int = 3) -> str:
     """A value as a learner sees it: few decimals, or its shape if it is large."""
+    if type(value) is dict and all(type(v) is np.ndarray for v in value.values()):
+        return "\n".join(f"{name}: {_health(v)}" for name, v in value.items())
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
         return str(value)

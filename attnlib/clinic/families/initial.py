@@ -30,6 +30,8 @@ def init_for_entropy(
         spread = share
     elif "spread_is_one" in faults:
         spread = 1.0
+    elif "rule_forwards" in faults:
+        spread = math.exp(-(share**2) / 2)
     elif "log_sign_lost" in faults:
         spread = math.nan
     else:
@@ -56,6 +58,10 @@ def _table_std(spread: float, d_model: int, d_k: int, faults: Faults) -> float:
         return math.sqrt(d_model / spread) if spread > 0 else math.nan
     if "width_multiplied" in faults:
         return math.sqrt(spread * d_model)
+    if "width_missing" in faults:
+        return math.sqrt(spread)
+    if "width_and_head" in faults:
+        return math.sqrt(spread / (d_model * d_k))
     if "width_of_512" in faults:
         return math.sqrt(spread / 512)
     if "width_without_root" in faults:
@@ -75,6 +81,7 @@ INIT_FOR_ENTROPY = Family(
             "spread_is_drop",
             "spread_is_share",
             "spread_is_one",
+            "rule_forwards",
             "log_sign_lost",
         ),
         "tables": (
@@ -86,6 +93,8 @@ INIT_FOR_ENTROPY = Family(
             "width_multiplied",
             "width_of_512",
             "width_without_root",
+            "width_missing",
+            "width_and_head",
         ),
         "returned": ("variance_for_std", "bound_for_std", "spread_returned"),
     },

@@ -28,6 +28,45 @@ MISTAKES = (
         "Make the numbers small before you multiply them, not afterwards.",
     ),
     Mistake(
+        "infinity_to_largest",
+        "M35",
+        "An infinity is written over by 65504",
+        "It is finite now, and wrong: all scores that overflowed have become one, and "
+        "a larger one than any that is right.",
+        "Make the numbers small before you multiply them, not afterwards.",
+    ),
+    Mistake(
+        "scale_half_d_k",
+        "M03",
+        "Divided by half of d_k, where its root is meant",
+        "`d_k ** 1 / 2` is read from the left: first d_k to the power of 1, then half "
+        "of it.",
+        "Brackets, or 0.5.",
+    ),
+    Mistake(
+        "scale_of_128",
+        "M02",
+        "Divided by the root of 128, whatever d_k is",
+        "128 is the size in the lesson's example.",
+        "Which axis of q says how many numbers one query has?",
+    ),
+    Mistake(
+        "maximum_subtracted",
+        "",
+        "The largest score of each row is subtracted",
+        "The weights would be the same, and -inf minus -inf makes NaN of an empty row. "
+        "It is the first step of a softmax, which comes after this function.",
+        "Stop one step earlier.",
+    ),
+    Mistake(
+        "lowered_10000",
+        "M11",
+        "Forbidden scores are lowered by 10000",
+        "Where seen scores lie at -20000, that is not low enough. And a hidden score "
+        "still depends on what is hidden.",
+        "Write over the hidden scores. Which score gives a weight of exactly 0?",
+    ),
+    Mistake(
         "fill_lowest",
         "M14",
         "The fill is -65504, the lowest number of float16",
@@ -41,9 +80,9 @@ MISTAKES = (
         "fill_billion",
         "M13",
         "The fill is -1e9, which float16 cannot hold",
-        "float16 ends at -65504. In PyTorch, masked_fill with it raises an error; here "
-        "it survives only because your array became a wider one. It is also a number "
-        "like any other: an empty row comes out even.",
+        "float16 ends at -65504. There masked_fill of PyTorch raises an error; it "
+        "survives only in an array of a wider type. It is also a number like any "
+        "other: an empty row comes out even.",
         "-inf exists in every float type.",
         "NVIDIA/apex#1105",
     ),
@@ -71,6 +110,14 @@ MISTAKES = (
         "Weights are returned, where scores are meant",
         "The softmax comes after this function.",
         "Stop one step earlier.",
+    ),
+    Mistake(
+        "softmaxed_then_masked",
+        "M10",
+        "Weights are returned, and masked after the softmax",
+        "The softmax comes after this function. Before it a mask hides; after it the "
+        "hidden keys have had their share.",
+        "Stop one step earlier, and hide there.",
     ),
     Mistake(
         "cap_missing",
@@ -153,6 +200,43 @@ MISTAKES = (
         "A sigmoid runs from 0 to 1: a score of 0 becomes half the cap, and no score "
         "is negative.",
         "Small scores should stay what they are.",
+    ),
+    Mistake(
+        "cap_by_arctan",
+        "",
+        "An arctan, where a tanh is meant",
+        "It is bounded, too, but 2/π makes small scores smaller by a third.",
+        "Small scores should stay what they are: look up the formula under softcap.",
+    ),
+    Mistake(
+        "cap_by_softsign",
+        "",
+        "score / (1 + |score| / cap), where a tanh is meant",
+        "It is bounded, too, but a score as large as the cap becomes half of it, and a "
+        "tanh leaves it 0.76.",
+        "Look up the formula under softcap.",
+    ),
+    Mistake(
+        "cap_rescales_rows",
+        "",
+        "Each row is stretched or shrunk until its largest score is the cap",
+        "One score then moves all others of its row. Each should be bent by itself.",
+        "cap · tanh(scores / cap), score by score.",
+    ),
+    Mistake(
+        "cap_beyond_only",
+        "",
+        "Only scores beyond the cap are bent",
+        "Then the order is lost: a score a little below the cap stays, and one a "
+        "little above it becomes 0.76 of the cap.",
+        "One formula for all scores: it hardly moves the small ones.",
+    ),
+    Mistake(
+        "cap_size_only",
+        "",
+        "The sign is lost: the size of each score is bent",
+        "A key that does not fit at all would get as much attention as one that does.",
+        "tanh keeps the sign by itself.",
     ),
     Mistake(
         "cap_rescales",

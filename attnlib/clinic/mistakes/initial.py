@@ -60,6 +60,14 @@ MISTAKES = (
         "The rule with e^(-std²/2) says which std belongs to a share.",
     ),
     Mistake(
+        "rule_forwards",
+        "",
+        "The rule is applied forwards: the share stands where the std belongs",
+        "e^(-std²/2) makes a share of a std. Here the share is known, and the std is "
+        "looked for.",
+        "Set share = e^(-std²/2), and take the logarithm of both sides.",
+    ),
+    Mistake(
         "log_sign_lost",
         "",
         "A root of a negative number",
@@ -117,6 +125,20 @@ MISTAKES = (
         "d_model is not used: yours is right at 512 only",
         "Here it is another width.",
         "Use the argument.",
+    ),
+    Mistake(
+        "width_missing",
+        "",
+        "d_model is not used",
+        _TABLES + " So the same tables give other scores at another width.",
+        "Solve d_model · std² = spread for std.",
+    ),
+    Mistake(
+        "width_and_head",
+        "M03",
+        "Divided by d_model and by d_k",
+        _TABLES + " d_k is not in it: the scale has answered for it.",
+        "Does the std of the scores still depend on d_k?",
     ),
     Mistake(
         "width_without_root",

@@ -221,7 +221,7 @@ EXERCISES = (
     Exercise(
         "ntk_base",
         8,
-        5,
+        4,
         ntk_base,
         ntk_cases,
         (Part("base"),),

@@ -1,7 +1,7 @@
 """Train the small language model that comes with the library, and write it.
 
-    python tools/train_course_model.py                 15 minutes of one core
-    python tools/train_course_model.py --steps 200 --repeats 0 --to /tmp/try
+    python tools/train_course_model.py                 10 minutes of one core
+    python tools/train_course_model.py --steps 200 --repeats 0 --to try
 
 The text are nine of the ten plays of `attnlib.nn.text`; the tenth is for validation.
 Part of what the model sees is no text: windows in which a stretch of random tokens
@@ -13,7 +13,8 @@ came after a token the last time; the repeats do. They are learned in a fixed or
 2. Lesson two, `second` steps of repeats alone: long windows, stretches ever longer.
 3. `steps` steps of text, and repeats in the part `repeats` of the windows.
 
-Without the first two a model did not find the repeats in 400 steps of text and repeats.
+Without the first two a model had not found the repeats after 400 steps of text and
+repeats: tools/experiments/course_model_parts.py, which leaves out one part or another.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The small language model that comes with the library, trained on Shakespeare.
 
-`tools/train_course_model.py` trained it, in a quarter of an hour on one core. It is
+`tools/train_course_model.py` trained it, in ten minutes on one core. It is
 small enough to look at each of its heads, and large enough that some of them do what
 heads of large models do.
 """

@@ -100,10 +100,23 @@ def exponent(sight: Sight) -> str | None:
     if mine is None or mine.shape or not float(mine) > 0 or scale <= 1:
         return None
     found = math.log(float(mine) / base) / math.log(scale)
+    if abs(found - d / (d - 2)) < 1e-3:  # this case does not show it
+        return None
     return (
         f"for base {base:.0f}, scale {number(scale)} and d={int(d)} yours is the "
         f"base times scale to the power of {number(found)}; {number(d / (d - 2))} is "
         "right."
+    )
+
+
+def new_base(sight: Sight) -> str | None:
+    """The first base that differs, with the arguments."""
+    mine, right = sight.result(), sight.right.arrays[0]
+    if mine is None or mine.shape or np.isclose(float(mine), float(right), rtol=CLOSE):
+        return None
+    return (
+        f"yours gives {float(mine):.6g}, where {float(right):.6g} is right "
+        f"({sight.case.name})."
     )
 
 
@@ -134,7 +147,9 @@ _ANGLE = (
     "base_missing angles_in_turns angles_in_degrees positions_ignored "
     "positions_from_one positions_from_first positions_doubled turned_backwards "
     "first_sign second_sign partner_missing cos_part_only first_overwritten "
-    "turned_added first_of_pairs_only sin_cos_exchanged angles_in_half"
+    "turned_added first_of_pairs_only sin_cos_exchanged angles_in_half angles_zero "
+    "frequency_of_16 base_100000 base_500000 cosine_sign sinusoid_added "
+    "sinusoid_multiplied second_features_zero half_untouched"
 )
 _LAYOUTS = (
     "layout_always_interleaved layout_always_half layouts_exchanged pairs_mirrored "
@@ -145,11 +160,20 @@ _SLOPES = (
     "between_from_the_start between_odd between_last between_halved "
     "between_first slopes_sorted slopes_reversed slopes_from_one slopes_always_half "
     "slopes_eight_missing slopes_rising slopes_upside_down slopes_natural "
-    "slopes_to_256 slopes_linear slopes_negative"
+    "slopes_to_256 slopes_linear slopes_negative slopes_eight_heads between_of_below "
+    "between_of_rest between_zero between_continued between_from_one first_by_count "
+    "slopes_ascending slopes_exponents slopes_unbracketed slopes_normalized"
 )
 _EXPONENT = (
     "ntk_no_exponent ntk_exponent_inverted ntk_minus_one ntk_plus_two ntk_pairs_for_d "
-    "ntk_two_over_d ntk_d ntk_scale_inverted ntk_dynamic ntk_scale_squared"
+    "ntk_two_over_d ntk_d ntk_scale_inverted ntk_dynamic ntk_scale_squared "
+    "ntk_unbracketed ntk_whole_division ntk_d_fixed"
+)
+_BASE = (
+    "ntk_all_raised ntk_base_raised ntk_added ntk_base_missing ntk_multiplied "
+    "ntk_base_fixed ntk_base_unchanged ntk_one_below ntk_mirrored ntk_over_1024 "
+    "ntk_scale_log ntk_frequency ntk_root_missing ntk_base_powered ntk_scale_whole "
+    "ntk_scale_up"
 )
 MEASURES: dict[str, Callable[[Sight], str | None]] = {
     "frequency_by_column": not_toeplitz,
@@ -158,8 +182,10 @@ MEASURES: dict[str, Callable[[Sight], str | None]] = {
     "sin_only": not_toeplitz,
     "cos_only": not_toeplitz,
     "ntk_shrinks": shrinks,
+    "ntk_min": shrinks,
     **dict.fromkeys(_ANGLE.split(), turned_pair),
     **dict.fromkeys(_LAYOUTS.split(), only_position_zero),
     **dict.fromkeys(_SLOPES.split(), slope_ratio),
     **dict.fromkeys(_EXPONENT.split(), exponent),
+    **dict.fromkeys(_BASE.split(), new_base),
 }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -50,6 +51,25 @@ SCALAR_ONLY = (
     "`.backward()` alone starts from a single number. From a table it starts with the "
     "gradient that arrives there: out.backward(torch.tensor(...))."
 )
+WHOLE_POWERS = (
+    "Whole numbers have no negative powers in NumPy. Write the base with a point: "
+    "10.0 ** -2."
+)
+STORED = (
+    "What stands on the right has the shape {right}, and the place on the left that it "
+    "is written to has {left}. Are sizes fixed, or is an axis cut twice?"
+)
+PIECES_IN_BRACKETS = (
+    "The pieces stand in brackets of their own: np.concatenate([a, b])."
+)
+LARGEST_OF_TWO = (
+    "np.{name} goes over one array, and takes the second argument for an axis. Of two "
+    "numbers: {name}(a, b)."
+)
+HIDDEN_MODULE = (
+    "Inside this function `{name}` is the argument: it hides the module of that name. "
+    "Import the module under another name to use it here."
+)
 _REMEMBERS = ("backward", "grad", "detach", "requires_grad", "requires_grad_")
 
 _TRANSPOSE = re.compile(r"(\w+)\.transpose\(\s*-?\d+\s*,\s*-?\d+\s*(?:,\s*-?\d+\s*)*\)")
@@ -63,7 +83,7 @@ def meaning(kind: str, message: str, place: Place | None) -> str:
     if kind == "NameError":
         return _name(message)
     if kind == "AttributeError":
-        return _attribute(message)
+        return _hidden(message, place) or _attribute(message)
     if kind == "IndexError" and "tuple index" in message and ".shape[" in source:
         return TOO_FEW_SIZES
     if kind == "TypeError":
@@ -80,6 +100,17 @@ def _name(message: str) -> str:
     if name == "math":
         return IMPORT_MATH
     return PYTORCH if name in _TORCH else ""
+
+
+def _hidden(message: str, place: Place | None) -> str:
+    """`positions.rope(...)` where an argument has the name of the module."""
+    missing = re.search(r"has no attribute '(\w+)'", message)
+    if place is None or missing is None:
+        return ""
+    for name in place.arguments:
+        if f"{name}.{missing[1]}" in place.source and find_spec(f"attnlib.{name}"):
+            return HIDDEN_MODULE.format(name=name)
+    return ""
 
 
 def _attribute(message: str) -> str:
@@ -110,6 +141,11 @@ def _type(message: str, source: str) -> str:
         return POWER
     if "numpy.float64' object is not iterable" in message:
         return NOT_ITERABLE
+    if "scalar" in message and re.search(r"np\.(concatenate|stack)\(", source):
+        return PIECES_IN_BRACKETS
+    two = re.search(r"np\.(max|min)\(", source)
+    if two and "as an integer" in message:
+        return LARGEST_OF_TWO.format(name=two[1])
     used = re.search(r"math\.(exp|log|sqrt)\(", source)
     if used and "scalar" in message:
         return ONE_NUMBER.format(name=used[1])
@@ -122,6 +158,12 @@ def _value(message: str, source: str, place: Place | None) -> str:
         own = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         name = node.func.id if own else ""  # type: ignore[union-attr]
         return WHOLE_ARRAYS.format(name=name) if name in ("max", "min") else ""
+    if "negative integer powers" in message:
+        return WHOLE_POWERS
+    shapes = r"input array from shape (\(.*?\)) into shape (\(.*?\))"
+    stored = re.search(shapes, message)
+    if stored:
+        return STORED.format(right=stored[1], left=stored[2])
     turned = _TRANSPOSE.search(source) or _ALL_AXES.search(source)
     if turned and re.search(r"matmul|not aligned|axes don't match", message):
         return TURNED.format(name=turned[1])

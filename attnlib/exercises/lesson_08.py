@@ -6,7 +6,8 @@ import numpy as np
 from attnlib.clinic import probes
 from attnlib.clinic.case import Case
 from attnlib.clinic.families.positions import ROPE, SINUSOIDAL
-from attnlib.clinic.families.stretches import ALIBI_SLOPES, NTK_BASE
+from attnlib.clinic.families.slopes import ALIBI_SLOPES
+from attnlib.clinic.families.stretches import NTK_BASE
 from attnlib.exercises.exercise import Exercise, Law, Part
 from attnlib.exercises.laws import CLOSE, batch_independent
 
@@ -41,10 +42,11 @@ def rope(x, positions, layout):
     turns = 10000.0 ** (-2 * np.arange(d // 2) / d)
     angles = positions[:, None] * turns
     cos, sin = np.cos(angles), np.sin(angles)
+    features = np.arange(d)
     if layout == "half":
-        first, second = slice(0, d // 2), slice(d // 2, d)
+        first, second = features[: d // 2], features[d // 2 :]
     else:
-        first, second = slice(0, d, 2), slice(1, d, 2)
+        first, second = features[0::2], features[1::2]
     a, b = x[..., first], x[..., second]
     turned = np.empty_like(x)
     turned[..., first] = a * cos - b * sin
@@ -78,7 +80,7 @@ def ntk_base(base, scale, d):
 
 def sinusoidal_cases(rng):
     """For `sinusoidal(n, d_model)`."""
-    sizes = ((3, 4), (5, 6), (4, 2), (9, 10), (40, 16))
+    sizes = ((3, 4), (5, 6), (4, 2), (9, 10), (40, 16), (1, 8))
     return tuple(Case(f"n={n}, d_model={d}", (n, d)) for n, d in sizes)
 
 
@@ -100,7 +102,7 @@ def rope_cases(rng):
         case((3, 4), (0, 1, 2), "half"),
         case((4, 6), (5, 6, 9, 30), "half"),
         case((2, 3, 5, 8), (0, 1, 2, 3, 4), "half"),
-        case((2, 4, 10), (0, 101, 250, 401), "interleaved"),
+        case((2, 4, 10), (101, 0, 401, 250), "interleaved"),
         case((1, 2), (7,), "interleaved"),
     )
 
@@ -120,6 +122,8 @@ def ntk_cases(rng):
         (2000.0, 3.0, 6),
         (10000.0, 1.0, 32),
         (10000.0, 0.5, 64),
+        (10.0, 1.7, 6),  # small: a result rounded to whole numbers shows here
+        (500000.0, 2.5, 4),
     )
     return tuple(
         Case(f"base={b:g}, scale={s:g}, d={d}", (b, s, d)) for b, s, d in calls
@@ -187,9 +191,9 @@ EXERCISES = (
             "Angles are (n, d/2): a position times the frequency of a pair. With a the "
             "first features and b the second, each (..., n, d/2), the new ones are "
             "a cos - b sin and a sin + b cos.",
-            "Pick a and b out with slices, 0::2 and 1::2, or up to d // 2 and from "
-            "there on. Make turned = np.empty_like(x), and write the new features to "
-            "the places where the old ones stood.",
+            "x[..., 0::2] and x[..., 1::2] are a and b of neighbours, x[..., : d // 2] "
+            "and x[..., d // 2 :] those of halves. Make turned = np.empty_like(x), and "
+            "write the new features to the places where the old ones stood.",
         ),
         "Now you have both conventions of public models. Which one a checkpoint needs "
         "stands in its code only; position 0 will not tell you.",
@@ -212,8 +216,9 @@ EXERCISES = (
             "First find the power of two at or below n_heads. What are its slopes?",
             "The others come from twice that power: every second of its slopes, from "
             "the first on, as many as are missing.",
-            "2 ** int(np.log2(n_heads)) is the power below. [0::2] takes every second, "
-            "[:missing] the first of them, np.concatenate joins two lists.",
+            "With p = 2 ** int(np.log2(n_heads)), a list of p heads and one of 2 * p "
+            "are needed. [0::2] takes every second, [:missing] the first of them, "
+            "np.concatenate([first, others]) joins two lists.",
         ),
         "The rule is odd, but checkpoints with 12 or 40 heads were trained with it: a "
         "formula that looks better gives other weights.",
@@ -231,7 +236,8 @@ EXERCISES = (
             "the base be multiplied, so that this is divided by scale?",
             "A factor f in the base divides it by f ** ((d - 2) / d). Set that equal "
             "to scale, and solve for f.",
-            "f is scale to the power of d / (d - 2). And scale is 1 at least.",
+            "Both sides to the power that undoes (d - 2) / d: d and d - 2 change "
+            "places. And where scale is below 1, max makes it 1.",
         ),
         "The article's function has the same formula. What it lacks is the trained "
         "length, as an argument, and the 1 below which nothing is to be stretched.",

@@ -52,6 +52,9 @@ def _read(value: object, parts: Sequence[Part], wanted: Sequence[str]) -> Read:
     if len(parts) == 1:
         pair = type(value).__module__ == "torch.return_types"  # of max, sort, ...
         if is_a(value, tuple) and (pair or type(value) is tuple):
+            numbers = all(is_a(v, int, float, np.number) for v in value)
+            if numbers and value and len(parts[0].axes.split()) == 1:
+                return _read(list(value), parts, wanted)
             return Read(sentence=text.tuple_for_one(len(value), parts[0].name))
         values: Sequence[object] = (value,)
     else:

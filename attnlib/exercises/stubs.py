@@ -46,16 +46,20 @@ def wrong_arguments(
     answer: Callable[..., object],
     args: tuple[object, ...],
 ) -> str:
-    """A sentence if the answer cannot be called with these arguments."""
+    """A sentence if the answer cannot be called so, or has them in another order."""
     try:
         signature = inspect.signature(answer)
     except Exception:  # some built-in functions do not say what they take
         return ""
     wanted = inspect.signature(solution)
+    names = [list(one.parameters) for one in (wanted, signature)]
     try:
         signature.bind(*args)
         signature.bind(*[None] * len(wanted.parameters))
+        fits = names[0] == names[1] or sorted(names[0]) != sorted(names[1])
     except TypeError:
+        fits = False
+    if not fits:
         return text.wrong_arguments(
             f"{solution.__name__}{_plain(wanted)}",
             f"{name_of(answer) or 'yours'}{_plain(signature)}",

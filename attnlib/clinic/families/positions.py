@@ -33,8 +33,16 @@ def frequencies(d: int, faults: Faults) -> Float:
         exponent = 0.0 * i
     elif "frequency_reversed" in faults:
         exponent = exponent[::-1]
+    elif "frequency_of_16" in faults:
+        exponent = -2 * i / 16
+    elif "angles_zero" in faults:
+        return np.zeros(len(i))
     elif "base_1000" in faults:
         base = 1000.0
+    elif "base_100000" in faults:
+        base = 100000.0
+    elif "base_500000" in faults:
+        base = 500000.0
     elif "base_missing" in faults:
         base = math.e
     turns: Float = np.power(base, exponent, dtype=np.float64)
@@ -66,11 +74,21 @@ def sinusoidal(n: int, d_model: int, *, faults: Faults = RIGHT) -> Float:
         sin = column >= 0
     elif "cos_only" in faults:
         sin = column < 0
+    elif "sines_by_row" in faults:
+        sin = (np.arange(n) % 2 == 0)[:, None]
     table = np.where(sin, np.sin(angles), np.cos(angles))
+    if "cosines_missing" in faults:
+        table[:, 1::2] = 0
+    elif "sines_negative" in faults:
+        table[:, 0::2] = -table[:, 0::2]
     if "sin_then_cos" in faults:
         table = np.concatenate([table[:, 0::2], table[:, 1::2]], axis=1)
     if "table_whole" in faults:
         table = np.trunc(table)
+    elif "table_scaled" in faults:
+        table = table / math.sqrt(d_model)
+    elif "table_empty" in faults:
+        table = np.zeros((n, d_model))
     elif "table_transposed" in faults:
         table = table.T
     return np.asarray(table)
@@ -95,6 +113,8 @@ def rope(
         places = places - places[0]
     elif "positions_doubled" in faults:
         places = 2 * places
+    if layout == "half" and "half_untouched" in faults:
+        return x
     turns = frequencies(d, faults)
     angles = places[:, None] * turns  # (n, d / 2)
     if "angles_in_half" in faults:
@@ -120,6 +140,8 @@ def rope(
         out[..., rest] = x[..., rest]
     elif "first_of_pairs_only" in faults:
         out[..., second] = b
+    elif "second_features_zero" in faults:
+        out[..., second] = 0
     return np.asarray(out)
 
 
@@ -164,6 +186,10 @@ def _turned(
 ) -> tuple[Float, Float]:
     if "sin_cos_exchanged" in faults:
         of_a, of_b = math.pi / 2 - of_a, math.pi / 2 - of_b
+    if "sinusoid_added" in faults:
+        return a + np.sin(of_a), b + np.cos(of_b)
+    if "sinusoid_multiplied" in faults:
+        return a * np.sin(of_a), b * np.cos(of_b)
     cos_a, sin_a, cos_b, sin_b = np.cos(of_a), np.sin(of_a), np.cos(of_b), np.sin(of_b)
     if "turned_backwards" in faults:
         sin_a, sin_b = -sin_a, -sin_b
@@ -171,6 +197,8 @@ def _turned(
         return a * cos_a + b * sin_a, a * sin_b + b * cos_b
     if "second_sign" in faults:
         return a * cos_a - b * sin_a, b * cos_b - a * sin_b
+    if "cosine_sign" in faults:
+        return a * cos_a - b * sin_a, a * sin_b - b * cos_b
     if "partner_missing" in faults:
         return a * cos_a + a * sin_a, b * cos_b + b * sin_b
     if "cos_part_only" in faults:
@@ -185,6 +213,7 @@ SINUSOIDAL = Family(
     sinusoidal,
     {
         "frequency": (
+            "angles_zero",
             "frequency_by_column",
             "frequency_by_column_doubled",
             "frequency_not_doubled",
@@ -194,14 +223,18 @@ SINUSOIDAL = Family(
             "frequency_sign",
             "frequency_one",
             "frequency_reversed",
+            "frequency_of_16",
             "base_1000",
+            "base_100000",
+            "base_500000",
             "base_missing",
         ),
         "angle": ("angles_in_turns", "angles_in_degrees"),
         "positions": ("positions_from_one", "positions_over_n"),
         "columns": ("sin_then_cos",),
-        "functions": ("sin_cos_exchanged", "sin_only", "cos_only"),
-        "table": ("table_whole", "table_transposed"),
+        "functions": ("sin_cos_exchanged", "sin_only", "cos_only", "sines_by_row"),
+        "values": ("cosines_missing", "sines_negative"),
+        "table": ("table_whole", "table_transposed", "table_scaled", "table_empty"),
     },
 )
 ROPE = Family(
@@ -213,6 +246,7 @@ ROPE = Family(
             "layout_always_half",
             "layouts_exchanged",
             "pairs_mirrored",
+            "half_untouched",
         ),
         "joined": ("joined_as_half", "joined_as_pairs"),
         "angles": (
@@ -222,6 +256,7 @@ ROPE = Family(
             "angles_in_half",
         ),
         "frequency": (
+            "angles_zero",
             "frequency_not_doubled",
             "frequency_doubled_twice",
             "frequency_from_one",
@@ -229,7 +264,10 @@ ROPE = Family(
             "frequency_sign",
             "frequency_one",
             "frequency_reversed",
+            "frequency_of_16",
             "base_1000",
+            "base_100000",
+            "base_500000",
             "base_missing",
         ),
         "unit": ("angles_in_turns", "angles_in_degrees"),
@@ -243,11 +281,19 @@ ROPE = Family(
             "turned_backwards",
             "first_sign",
             "second_sign",
+            "cosine_sign",
+            "sinusoid_added",
+            "sinusoid_multiplied",
             "sin_cos_exchanged",
             "partner_missing",
             "cos_part_only",
             "first_overwritten",
         ),
-        "result": ("turned_added", "first_pair_only", "first_of_pairs_only"),
+        "result": (
+            "turned_added",
+            "first_pair_only",
+            "first_of_pairs_only",
+            "second_features_zero",
+        ),
     },
 )

@@ -1,8 +1,9 @@
-"""ALiBi's slopes and the base of NTK scaling, with every mistake built in."""
+"""The base of NTK scaling, with every mistake built in."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -12,139 +13,78 @@ from attnlib.clinic.case import RIGHT, Family, Faults
 Float = npt.NDArray[np.float64]
 
 
-def alibi_slopes(n_heads: int, *, faults: Faults = RIGHT) -> Float:
-    """The slopes of the power of two below, then every other one of twice as many."""
-    below = 1 << (n_heads.bit_length() - 1)
-    slopes = _list(n_heads, below, faults)
-    if "slopes_sorted" in faults:
-        slopes = np.sort(slopes)[::-1]
-    elif "slopes_reversed" in faults:
-        slopes = slopes[::-1]
-    if "slopes_negative" in faults:
-        slopes = -slopes
-    if "slopes_with_axes" in faults:
-        slopes = slopes[:, None, None]
-    return np.asarray(slopes)
-
-
-def _list(n_heads: int, below: int, faults: Faults) -> Float:
-    """The slopes by the reference's rule, or by a wrong one."""
-    if "slopes_by_formula" in faults:
-        return _even(n_heads, faults)
-    first, between = _even(below, faults), _even(2 * below, faults)
-    more = n_heads - below
-    if "slopes_power_above" in faults and more:
-        return between[:n_heads]
-    if "slopes_power_nearest" in faults:
-        near = 2 ** round(math.log2(n_heads))
-        return np.concatenate([_even(near, faults), _even(2 * near, faults)[0::2]])[
-            :n_heads
-        ]
-    if "slopes_powers_too" in faults and not more and below > 1:
-        half = _even(below // 2, faults)
-        return np.concatenate([half, first[0::2]])
-    others: npt.NDArray[np.floating] = between[0::2]
-    if "between_from_the_start" in faults:
-        others = between
-    elif "between_odd" in faults:
-        others = between[1::2]
-    elif "between_last" in faults:
-        others = others[len(others) - more :]
-    elif "between_halved" in faults:
-        others = np.asarray(first[-1] / 2.0 ** np.arange(1, below + 1), np.float64)
-    if "between_first" in faults:
-        return np.concatenate([others[:more], first])
-    return np.concatenate([first, others[:more]])
-
-
-def _even(n_heads: int, faults: Faults) -> Float:
-    """The slopes of a power of two, 2^(-8 (h + 1) / n_heads), or wrong ones."""
-    h = np.arange(1, n_heads + 1)
-    if "slopes_from_one" in faults:
-        h = h - 1
-    exponent: npt.NDArray[np.floating] = -8 * h / n_heads
-    if "slopes_always_half" in faults:
-        exponent = -1.0 * h
-    elif "slopes_eight_missing" in faults:
-        exponent = -h / n_heads
-    elif "slopes_rising" in faults:
-        exponent = -exponent
-    elif "slopes_upside_down" in faults:
-        exponent = -n_heads * h / 8
-    if "slopes_natural" in faults:
-        return np.asarray(np.exp(exponent), dtype=np.float64)
-    if "slopes_to_256" in faults and n_heads > 1:
-        return np.geomspace(1 / 2, 1 / 256, n_heads)
-    if "slopes_linear" in faults:
-        return np.asarray(h / n_heads, dtype=np.float64)
-    return np.asarray(2.0**exponent)
-
-
-def ntk_base(base: float, scale: float, d: int, *, faults: Faults = RIGHT) -> float:
+def ntk_base(
+    base: float, scale: float, d: int, *, faults: Faults = RIGHT
+) -> float | Float:
     """base scale^(d / (d - 2)); a scale below 1 counts as 1."""
-    scale = scale if "ntk_shrinks" in faults else max(1.0, scale)
-    if "ntk_dynamic" in faults:
-        scale = scale * scale - (scale - 1)
-    elif "ntk_scale_inverted" in faults:
-        scale = 1 / scale
-    elif "ntk_scale_squared" in faults:
-        scale = scale**2
-    exponents = {
-        "ntk_no_exponent": 1.0,
-        "ntk_exponent_inverted": (d - 2) / d,
-        "ntk_minus_one": d / (d - 1),
-        "ntk_plus_two": d / (d + 2),
-        "ntk_pairs_for_d": (d / 2) / (d / 2 - 2),
-        "ntk_two_over_d": 2 / d,
-        "ntk_d": float(d),
-    }
-    chosen = [value for key, value in exponents.items() if key in faults]
-    exponent = chosen[0] if chosen else d / (d - 2)
-    if "ntk_all_raised" in faults:
-        return float((base * scale) ** exponent)
-    if "ntk_base_raised" in faults:
-        return float(base**exponent * scale)
-    if "ntk_added" in faults:
-        return float(base + scale**exponent)
-    if "ntk_base_missing" in faults:
-        return float(scale**exponent)
-    if "ntk_multiplied" in faults:
-        return float(base * scale * exponent)
+    if scale < 1 and "ntk_one_below" in faults:
+        return 1.0
+    scale = _scale(scale, faults)
+    d = 128 if "ntk_d_fixed" in faults else d
     if "ntk_base_fixed" in faults:
         base = 10000.0
-    return float(base * scale**exponent)
+    exponent = _exponent(d, faults)
+    slowest = -(d - 2) / d
+    pairs = np.arange(d // 2)
+    # Each is worked out only if asked for, and raises where a learner's would.
+    forms: dict[str, Callable[[], float | Float]] = {
+        "ntk_all_raised": lambda: (base * scale) ** exponent,
+        "ntk_base_raised": lambda: base**exponent * scale,
+        "ntk_added": lambda: base + scale**exponent,
+        "ntk_base_missing": lambda: scale**exponent,
+        "ntk_multiplied": lambda: base * scale * exponent,
+        "ntk_base_unchanged": lambda: base,
+        "ntk_frequency": lambda: base**slowest / scale,
+        "ntk_root_missing": lambda: base**-slowest * scale,
+        "ntk_frequencies": lambda: (base * scale**exponent) ** (-2 * pairs / d),
+        "ntk_interpolation": lambda: base ** (-2 * pairs / d) / scale,
+        "ntk_base_powered": lambda: base**scale,
+    }
+    wrong = next((form for key, form in forms.items() if key in faults), None)
+    return wrong() if wrong else base * scale**exponent
 
 
-ALIBI_SLOPES = Family(
-    "alibi_slopes",
-    alibi_slopes,
-    {
-        "rule": (
-            "slopes_by_formula",
-            "slopes_power_above",
-            "slopes_power_nearest",
-            "slopes_powers_too",
-            "between_from_the_start",
-            "between_odd",
-            "between_last",
-            "between_halved",
-            "between_first",
-        ),
-        "order": ("slopes_sorted", "slopes_reversed"),
-        "first": ("slopes_from_one",),
-        "exponent": (
-            "slopes_always_half",
-            "slopes_eight_missing",
-            "slopes_rising",
-            "slopes_upside_down",
-            "slopes_natural",
-            "slopes_to_256",
-            "slopes_linear",
-        ),
-        "sign": ("slopes_negative",),
-        "axes": ("slopes_with_axes",),
-    },
-)
+def _exponent(d: int, faults: Faults) -> float:
+    exponents: dict[str, Callable[[], float]] = {
+        "ntk_no_exponent": lambda: 1.0,
+        "ntk_exponent_inverted": lambda: (d - 2) / d,
+        "ntk_minus_one": lambda: d / (d - 1),
+        "ntk_plus_two": lambda: d / (d + 2),
+        "ntk_pairs_for_d": lambda: (d / 2) / (d / 2 - 2),
+        "ntk_two_over_d": lambda: 2 / d,
+        "ntk_d": lambda: float(d),
+        "ntk_unbracketed": lambda: -1.0,
+        "ntk_whole_division": lambda: float(d // (d - 2)),
+    }
+    wrong = next((one for key, one in exponents.items() if key in faults), None)
+    return wrong() if wrong else d / (d - 2)
+
+
+def _scale(scale: float, faults: Faults) -> float:
+    """The scale that counts: 1 at the least, or what is made of it instead."""
+    if "ntk_over_1024" in faults:
+        return scale / 1024
+    if "ntk_scale_whole" in faults:
+        scale = float(int(scale))
+    elif "ntk_scale_up" in faults:
+        scale = float(math.ceil(scale))
+    if "ntk_min" in faults:
+        return min(1.0, scale)
+    if "ntk_mirrored" in faults:
+        scale = max(scale, 1 / scale)
+    elif "ntk_shrinks" not in faults:
+        scale = max(1.0, scale)
+    if "ntk_dynamic" in faults:
+        return scale * scale - (scale - 1)
+    if "ntk_scale_inverted" in faults:
+        return 1 / scale
+    if "ntk_scale_squared" in faults:
+        return scale**2
+    if "ntk_scale_log" in faults:
+        return math.log(max(1.0, scale))
+    return scale
+
+
 NTK_BASE = Family(
     "ntk_base",
     ntk_base,
@@ -157,9 +97,18 @@ NTK_BASE = Family(
             "ntk_pairs_for_d",
             "ntk_two_over_d",
             "ntk_d",
+            "ntk_unbracketed",
+            "ntk_whole_division",
         ),
-        "scale": ("ntk_scale_inverted", "ntk_dynamic", "ntk_scale_squared"),
-        "below one": ("ntk_shrinks",),
+        "scale": (
+            "ntk_scale_inverted",
+            "ntk_dynamic",
+            "ntk_scale_squared",
+            "ntk_scale_log",
+        ),
+        "given": ("ntk_scale_whole", "ntk_scale_up", "ntk_over_1024"),
+        "below one": ("ntk_shrinks", "ntk_min", "ntk_one_below", "ntk_mirrored"),
+        "width": ("ntk_d_fixed",),
         "form": (
             "ntk_all_raised",
             "ntk_base_raised",
@@ -167,6 +116,12 @@ NTK_BASE = Family(
             "ntk_base_missing",
             "ntk_multiplied",
             "ntk_base_fixed",
+            "ntk_base_unchanged",
+            "ntk_frequency",
+            "ntk_root_missing",
+            "ntk_frequencies",
+            "ntk_interpolation",
+            "ntk_base_powered",
         ),
     },
 )

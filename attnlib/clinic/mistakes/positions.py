@@ -14,6 +14,14 @@ _PAIRS = (
 
 MISTAKES = (
     Mistake(
+        "angles_zero",
+        "M30",
+        "All angles are 0: no position makes a difference",
+        _PAIRS + " Position times that is the angle. 10000 ** -2 * i is nearly 0: "
+        "the whole exponent stands in brackets.",
+        "Print the angles. Those of position 1 should begin with 1.",
+    ),
+    Mistake(
         "frequency_by_column",
         "M30",
         "Every column has a frequency of its own",
@@ -87,12 +95,33 @@ MISTAKES = (
         "Exponents begin at 0.",
     ),
     Mistake(
+        "frequency_of_16",
+        "M30",
+        "The exponent is divided by 16, whatever the width",
+        _PAIRS + " 16 was the width in the lesson's example.",
+        "Use the width that you are given.",
+    ),
+    Mistake(
         "base_1000",
         "M30",
         "The base is 1000, where 10000 is meant",
         "The base says how slow the slowest pair is. Trained weights fit one base.",
         "Count the zeros.",
         "maxjcohen/transformer#62",
+    ),
+    Mistake(
+        "base_100000",
+        "M30",
+        "The base is 100000, where 10000 is meant",
+        "The base says how slow the slowest pair is. Trained weights fit one base.",
+        "Count the zeros.",
+    ),
+    Mistake(
+        "base_500000",
+        "M30",
+        "The base is 500000, where 10000 is meant",
+        "Some newer models have it. Trained weights fit one base.",
+        "Take the base of the description.",
     ),
     Mistake(
         "base_missing",
@@ -199,12 +228,36 @@ MISTAKES = (
         "Every second column is a sine.",
     ),
     Mistake(
+        "sines_by_row",
+        "M30",
+        "Every second row has sines, where every second column should",
+        "A row is a position, a column a feature. Each position has sines and cosines.",
+        "The step of two belongs to the second axis: [:, 0::2].",
+    ),
+    Mistake(
+        "cosines_missing",
+        "",
+        "The columns of the cosines are empty",
+        "A sine alone does not tell 1 from pi - 1. With its cosine it is a point on a "
+        "circle, which can be turned.",
+        "Which columns are still to be written?",
+    ),
+    Mistake(
+        "sines_negative",
+        "M30",
+        "The sines have the wrong sign",
+        "The angle is position times frequency, and no minus stands in front. A power "
+        "binds first: -10000 ** x is -(10000 ** x).",
+        "Position 1 begins with 0.841.",
+    ),
+    Mistake(
         "table_whole",
         "",
-        "The table holds whole numbers",
+        "Only position 0 is right: behind it the decimals are lost",
         "A sine written into a table of whole numbers loses its decimals. np.zeros "
-        "with dtype=int, or np.empty_like of whole numbers, makes such a table.",
-        "Make the table with floats.",
+        "with dtype=int, or np.empty_like of whole numbers, makes such a table. Or the "
+        "rows behind were never written: a `return` inside the loop ends it.",
+        "Make the table with floats, and return it behind the loop.",
     ),
     Mistake(
         "table_transposed",
@@ -213,5 +266,20 @@ MISTAKES = (
         "A row is a position, a column a feature: (n, d_model), like the tokens that "
         "it is added to.",
         "Positions go down, frequencies across: positions[:, None].",
+    ),
+    Mistake(
+        "table_scaled",
+        "",
+        "The table is divided by the root of d_model",
+        "That is for scores, which are sums of many products. The table is added to "
+        "the tokens as it is.",
+        "Leave the division out.",
+    ),
+    Mistake(
+        "table_empty",
+        "",
+        "Nothing is written into the table",
+        "np.zeros makes a table of zeros, and table[:, 0::2] = ... writes into it.",
+        "Sines and cosines of the angles have to go into the table.",
     ),
 )

@@ -43,6 +43,13 @@ MISTAKES = (
         "Feature i and feature i + d/2 are pair i.",
     ),
     Mistake(
+        "half_untouched",
+        "M26",
+        "With layout 'half' nothing is turned",
+        "Both layouts turn all pairs. They differ in which features are a pair.",
+        "Is there a branch for 'half', and is it reached?",
+    ),
+    Mistake(
         "joined_as_half",
         "M26",
         "Neighbours are turned, but put back as two halves",
@@ -107,6 +114,28 @@ MISTAKES = (
         "Two minuses make no turn: compare the length of a pair before and after.",
     ),
     Mistake(
+        "cosine_sign",
+        "M27",
+        "The second feature has a minus that it should not have",
+        _TURN + " Yours mirrors the pair: its length stays, its direction does not.",
+        "Only one of the four products has a minus.",
+    ),
+    Mistake(
+        "sinusoid_added",
+        "M27",
+        "The sinusoid is added to x",
+        "That is the first way to tell a position. RoPE adds nothing: it turns. "
+        + _TURN,
+        "Sine and cosine are multiplied with the features.",
+    ),
+    Mistake(
+        "sinusoid_multiplied",
+        "M27",
+        "x is multiplied by the sinusoid, number by number",
+        _TURN,
+        "Each new feature is made of both old ones.",
+    ),
+    Mistake(
         "partner_missing",
         "M26",
         "The sine is multiplied by the feature itself, not by its partner",
@@ -146,6 +175,13 @@ MISTAKES = (
         "first_of_pairs_only",
         "M27",
         "Only the first feature of each pair is changed",
+        _TURN,
+        "Both features of a pair get new numbers.",
+    ),
+    Mistake(
+        "second_features_zero",
+        "M27",
+        "The second features of the pairs are empty",
         _TURN,
         "Both features of a pair get new numbers.",
     ),

@@ -1,172 +1,14 @@
-"""Mistakes in the slopes of ALiBi and in the base of NTK scaling."""
+"""Mistakes in the base of NTK scaling."""
 
 from attnlib.clinic.catalogue import Mistake
 
-_OTHERS = (
-    "For a count between two powers of two the reference takes the slopes of the power "
-    "below, p, and then every other slope of 2 p heads."
-)
-_FORMULA = "For n heads, n a power of two, head h = 0, 1, ... has 2^(-8 (h + 1) / n)."
 _NTK = (
     "base scale^(d / (d - 2)) is chosen so that the slowest pair, number d/2 - 1, is "
     "slowed by exactly the scale, and the fastest not at all."
 )
 
+
 MISTAKES = (
-    Mistake(
-        "slopes_by_formula",
-        "M31",
-        "The formula for powers of two is used for every count",
-        _OTHERS + " A checkpoint with 12 heads was trained with those.",
-        "Which count of heads does the formula hold for?",
-        "ml-explore/mlx#3071",
-    ),
-    Mistake(
-        "slopes_power_above",
-        "M31",
-        "The slopes of the power of two above are cut off",
-        _OTHERS + " Cut off, the smallest slopes would be missing: no head sees far.",
-        "Begin with the power of two below.",
-    ),
-    Mistake(
-        "slopes_power_nearest",
-        "M31",
-        "The nearest power of two is taken, not the one below",
-        "By its logarithm, 16 is the nearest one to 12, and that is more heads than "
-        "there are.",
-        "Round the logarithm down.",
-    ),
-    Mistake(
-        "slopes_powers_too",
-        "M31",
-        "A power of two is treated like the counts between",
-        "8 heads have the slopes of 8 heads, in their order. Yours begins with those "
-        "of 4.",
-        "At a power of two, the one below is the count itself.",
-    ),
-    Mistake(
-        "between_from_the_start",
-        "M31",
-        "The further slopes are the first ones of 2 p heads, not every other one",
-        _OTHERS + " Without a step of two, every second one is there already.",
-        "A slice with a step: [0::2].",
-    ),
-    Mistake(
-        "between_odd",
-        "M31",
-        "The further slopes are slopes that are there already",
-        _OTHERS + " Beginning with the second of them, they are those of p again, and "
-        "two heads look equally far.",
-        "Take them from 2 p heads, and begin with the first: [0::2].",
-    ),
-    Mistake(
-        "between_last",
-        "M31",
-        "The further slopes are taken from the end",
-        _OTHERS + " As many as are missing, from the largest on.",
-        "Cut the end off, not the start.",
-    ),
-    Mistake(
-        "between_halved",
-        "M31",
-        "The list goes on by halving its last slope",
-        _OTHERS + " They lie between those of p, not below them.",
-        "Take the missing ones from 2 p heads.",
-    ),
-    Mistake(
-        "between_first",
-        "M31",
-        "The further slopes stand in front",
-        _OTHERS + " Head 0 has the first slope of p.",
-        "Exchange the two parts.",
-    ),
-    Mistake(
-        "slopes_sorted",
-        "M31",
-        "The slopes are sorted",
-        _OTHERS + " They are not in order, and a checkpoint depends on which head has "
-        "which.",
-        "Leave them in the order in which they are made.",
-    ),
-    Mistake(
-        "slopes_reversed",
-        "M31",
-        "The slopes stand in reverse order",
-        _FORMULA + " The first head forgets fastest.",
-        "Which head has the largest slope?",
-    ),
-    Mistake(
-        "slopes_from_one",
-        "M31",
-        "The exponent begins at 0: the first slope is 1",
-        _FORMULA + " Counted from h = 0 it is h + 1 that stands in the exponent.",
-        "With 8 heads the first slope is 1/2.",
-        "paiml/aprender#2143",
-    ),
-    Mistake(
-        "slopes_always_half",
-        "M31",
-        "Each slope is half of the one before, whatever the count",
-        _FORMULA + " Halving is right for 8 heads alone.",
-        "By which factor do slopes fall with 4 heads?",
-    ),
-    Mistake(
-        "slopes_eight_missing",
-        "M31",
-        "The 8 is missing in the exponent",
-        _FORMULA + " The last slope is 2^-8 for every power of two.",
-        "What is the last slope of yours?",
-    ),
-    Mistake(
-        "slopes_rising",
-        "M31",
-        "The exponent lacks its minus",
-        _FORMULA + " Slopes lie below 1.",
-        "One sign.",
-    ),
-    Mistake(
-        "slopes_upside_down",
-        "M31",
-        "8 and the number of heads have changed places",
-        _FORMULA + " With 8 heads both are right.",
-        "The last slope should be 2^-8.",
-    ),
-    Mistake(
-        "slopes_natural",
-        "M31",
-        "A power of e, where a power of 2 is meant",
-        _FORMULA,
-        "Write 2.0 ** exponent.",
-    ),
-    Mistake(
-        "slopes_to_256",
-        "M31",
-        "The slopes run from 1/2 to 1/256, whatever the count",
-        _FORMULA + " The first is 1/2 for 8 heads alone; with 4 it is 1/4.",
-        "What is the first slope of 4 heads?",
-    ),
-    Mistake(
-        "slopes_linear",
-        "M31",
-        "The slopes lie on a line",
-        _FORMULA + " Each is the one before times a fixed factor.",
-        "The number of the head stands in an exponent.",
-    ),
-    Mistake(
-        "slopes_negative",
-        "M31",
-        "The slopes are negative",
-        "Slopes are positive, and the bias is minus the slope times the distance. With "
-        "a sign too many, far keys get the most.",
-        "Leave the minus to the bias.",
-    ),
-    Mistake(
-        "slopes_with_axes",
-        "",
-        "The slopes have axes for queries and keys",
-        "A plain list is wanted, (n_heads). Whoever makes the bias adds the axes.",
-        "Leave the axes out.",
-    ),
     Mistake(
         "ntk_no_exponent",
         "",
@@ -240,6 +82,64 @@ MISTAKES = (
         "Once is enough.",
     ),
     Mistake(
+        "ntk_base_unchanged",
+        "",
+        "The base comes back as it was, whatever the scale",
+        _NTK,
+        "For a scale of 4 and d = 128 the base is about 4.09 times as large.",
+    ),
+    Mistake(
+        "ntk_min",
+        "",
+        "The smaller of 1 and scale is taken, not the larger",
+        "Then a longer text changes nothing, and a shorter one shrinks the base. It "
+        "should be the other way round.",
+        "A scale that is *at least* 1 is the larger of the two.",
+    ),
+    Mistake(
+        "ntk_over_1024",
+        "",
+        "The scale is divided by 1024, as in the article's function",
+        "That function gets a length, and divides it by the trained one. Here the "
+        "scale is a quotient already.",
+        "Use the scale as it is.",
+    ),
+    Mistake(
+        "ntk_scale_whole",
+        "",
+        "The scale is made a whole number",
+        "A text may be 1.5 times as long as those of the training: its scale is 1.5.",
+        "Use the scale as it is.",
+    ),
+    Mistake(
+        "ntk_scale_up",
+        "",
+        "The scale is rounded up to a whole number",
+        "A text may be 1.5 times as long as those of the training: its scale is 1.5.",
+        "Use the scale as it is.",
+    ),
+    Mistake(
+        "ntk_scale_log",
+        "",
+        "The logarithm of the scale is used",
+        _NTK,
+        "Use the scale as it is.",
+    ),
+    Mistake(
+        "ntk_one_below",
+        "",
+        "For a scale below 1 the result is 1",
+        "It is the scale that counts as 1 there. The base then stays as it is.",
+        "What should the new base be for a scale of 1?",
+    ),
+    Mistake(
+        "ntk_mirrored",
+        "",
+        "A scale below 1 is turned upside down",
+        "A text half as long as those of the training needs no stretching at all.",
+        "Let the scale be 1 at the least: max(1, scale).",
+    ),
+    Mistake(
         "ntk_shrinks",
         "",
         "A scale below 1 makes the base smaller",
@@ -289,5 +189,64 @@ MISTAKES = (
         "The base is taken to be 10000",
         "Models differ in their base: 500000 is common in new ones.",
         "Use the base that you are given.",
+    ),
+    Mistake(
+        "ntk_unbracketed",
+        "",
+        "The exponent comes out as -1: brackets are missing",
+        "`d / d - 2` is 1 - 2. " + _NTK,
+        "Which two numbers are to be divided?",
+    ),
+    Mistake(
+        "ntk_whole_division",
+        "",
+        "The exponent is rounded down",
+        "d // (d - 2) is 1 for every d above 4. " + _NTK,
+        "`/` divides, `//` leaves the rest out.",
+    ),
+    Mistake(
+        "ntk_d_fixed",
+        "",
+        "d is taken to be 128",
+        "Heads of other models have other widths: 64, 96 or 256.",
+        "Use the d that you are given.",
+    ),
+    Mistake(
+        "ntk_frequency",
+        "",
+        "This is the new frequency of the slowest pair, not the base",
+        "The slowest pair turns by base^(-(d - 2) / d), and divided by scale that is "
+        "yours. Which base has it?",
+        "Take it to the power of -d / (d - 2).",
+    ),
+    Mistake(
+        "ntk_root_missing",
+        "",
+        "The last step is missing: the result is still to the power of (d - 2) / d",
+        "base^((d - 2) / d) scale is right: one over the new frequency of the slowest "
+        "pair. The new base to the power of (d - 2) / d has to be that.",
+        "Solve for the base: take it to the power of d / (d - 2).",
+    ),
+    Mistake(
+        "ntk_frequencies",
+        "",
+        "These are the frequencies of all pairs, not the base",
+        "One number is wanted, from which RoPE makes its frequencies.",
+        "Return the new base itself.",
+    ),
+    Mistake(
+        "ntk_interpolation",
+        "",
+        "These are frequencies, slowed by position interpolation",
+        "PI divides the frequencies of all pairs by scale. NTK changes the base, so "
+        "that the fastest pair stays as it is.",
+        "One number is wanted, a base.",
+    ),
+    Mistake(
+        "ntk_base_powered",
+        "",
+        "The base is taken to the power of the scale",
+        _NTK,
+        "The base is multiplied.",
     ),
 )

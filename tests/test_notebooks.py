@@ -131,6 +131,10 @@ SPOILT = {
         text("**You need**", "**You need** 0.615"),
         "says 0.615, which stands",
     ),
+    "left for later": (
+        text("**You need**", "**You need** TODO"),
+        "says TODO: it was left for later",
+    ),
     "hidden import": (
         text("import numpy as np", "import numpy as np\nfrom attnlib import answer"),
         "would hide the import",

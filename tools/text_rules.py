@@ -18,11 +18,23 @@ from solve import NotSolved, stub_name
 
 NUMBER = re.compile(r"(?<![\w.])\d[\d ,]*(?:\.\d+)?(?:e-?\d+)?(?![\w.]*\d)")
 QUIZ = "## Check yourself"
+UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|TBD)\b")
 
 
 def broken_text_rules(lesson: str, cells: list[Any]) -> list[str]:
-    """Every number that no cell shows, and every import that a stub hides."""
-    return [*_unshown(lesson, cells), *_hidden_imports(lesson, cells)]
+    """Numbers that no cell shows, imports that a stub hides, and words left to do."""
+    return [
+        *_unshown(lesson, cells),
+        *_hidden_imports(lesson, cells),
+        *_unfinished(lesson, cells),
+    ]
+
+
+def _unfinished(lesson: str, cells: list[Any]) -> Iterator[str]:
+    for cell in cells:
+        found = UNFINISHED.search(cell.source)
+        if found:
+            yield f"{where(lesson, cell)} says {found[0]}: it was left for later."
 
 
 def _unshown(lesson: str, cells: list[Any]) -> Iterator[str]:

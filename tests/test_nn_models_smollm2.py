@@ -80,6 +80,30 @@ def test_watching_changes_nothing_and_sees_each_layer(model: smollm2.SmolLM2) ->
     assert not watched.requires_grad
 
 
+def test_a_head_that_is_taken_away_adds_nothing(model: smollm2.SmolLM2) -> None:
+    """Layer 3 without head 7 adds what its other eight heads found, and no more."""
+    ids = model.encode("The cat chased the mouse")
+    whole: list[LayerStages] = []
+    before = model.read(ids, lambda _, stages: whole.append(stages))
+    less: list[LayerStages] = []
+    model.read(ids, lambda _, stages: less.append(stages), without=[(3, 7)])
+    W_o = model.layer(3).attention.W_o.weight
+    found = whole[3].mixed[7] @ W_o[:, 7 * 64 : 8 * 64].T
+    assert float(found.abs().max()) > 0.01
+    torch.testing.assert_close(less[3].out, whole[3].out - found, rtol=0, atol=1e-5)
+    assert torch.equal(less[3].weights, whole[3].weights)
+    assert not torch.equal(less[4].x, whole[4].x)
+    assert torch.equal(model.read(ids), before)  # and afterwards it is there again
+
+
+@pytest.mark.parametrize("head", [(30, 0), (0, 9), (-1, 0)])
+def test_a_head_that_does_not_exist(
+    model: smollm2.SmolLM2, head: tuple[int, int]
+) -> None:
+    with pytest.raises(ShapeError, match="layers are 0 to 29, and their heads 0 to 8"):
+        model.read(torch.tensor([4, 8]), without=[head])
+
+
 def test_texts_together_are_what_they_are_alone(model: smollm2.SmolLM2) -> None:
     both = torch.stack([model.encode("The cat ran home"), torch.tensor([5, 9, 70, 3])])
     hidden = model.read(both)

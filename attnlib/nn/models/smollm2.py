@@ -11,7 +11,7 @@ the published model: pairs of RoPE stand side by side, "interleaved", as here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
@@ -73,7 +73,13 @@ class SmolLM2:
         return layer
 
     @torch.no_grad()
-    def read(self, ids: Tensor, watch: Watch | None = None) -> Tensor:
+    def read(
+        self,
+        ids: Tensor,
+        watch: Watch | None = None,
+        *,
+        without: Collection[tuple[int, int]] = (),
+    ) -> Tensor:
         """Read texts of the same length, layer by layer.
 
         Args:
@@ -81,24 +87,35 @@ class SmolLM2:
             watch: called after each layer with its number and its stages, whose
                 weights are (..., n_heads, n, n). Keep of them what you need and no
                 more: they are n_heads n^2 numbers a layer.
+            without: heads that are taken away, as (layer, head): their rows of W_o
+                are zeros, so that they add nothing.
 
         Returns:
             What the logits are computed from, (..., n, d_model).
 
         Raises:
             ShapeError: there are more tokens than the 8192 the model was trained on,
-                or none.
+                or none; or there is no head of that number.
         """
         n = ids.shape[-1] if ids.ndim else 0
         if not 0 < n <= SIZES.n_context:
             raise ShapeError(
                 f"read takes 1 to {SIZES.n_context} tokens a text, and got {n}."
             )
+        for gone, head in without:
+            if not (0 <= gone < SIZES.n_layers and 0 <= head < SIZES.n_heads):
+                raise ShapeError(
+                    f"without names head {gone}.{head}, but the layers are 0 to "
+                    f"{SIZES.n_layers - 1}, and their heads 0 to {SIZES.n_heads - 1}."
+                )
         x = self.file.tensor("token_embd.weight", ids)
         layer = self.layer(0)
         for number in range(SIZES.n_layers):
             if number:
                 self._fill(layer, number)
+            W_o = layer.attention.W_o.weight  # turned over: its columns are rows here
+            for head in (h for gone, h in without if gone == number):
+                W_o[:, SIZES.d_k * head : SIZES.d_k * (head + 1)] = 0
             if watch is None:
                 x = layer(x)
             else:

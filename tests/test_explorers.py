@@ -130,6 +130,14 @@ def test_the_look_of_pixels_travels_only_with_pixels():
     assert look in without
 
 
+def test_the_look_of_pixels_wins_over_a_figure_further_down():
+    # Each figure brings style.css, and of rules alike in rank the last one counts.
+    rules = re.sub(r"/\*.*?\*/|\{[^}]*\}", ",", asset("pixels.css"), flags=re.S)
+    selectors = [selector.strip() for selector in rules.split(",") if selector.strip()]
+    assert len(selectors) == 10
+    assert all(s.startswith(".attn table.attn-m.attn-pixels") for s in selectors)
+
+
 def test_a_picture_cannot_become_a_table():
     states = [[matrix(np.eye(2), title="w", numbers=shown)] for shown in (True, False)]
     with pytest.raises(ShapeError, match="state 1 of T has the panels"):

@@ -10,7 +10,7 @@ from torch_tools import one_thread
 
 from attnlib import head_diagnostics, heads, masks, positions
 from attnlib.attention import scaled_dot_product, softmax
-from attnlib.exercises import get, judge, names
+from attnlib.exercises import get, judge, lesson_06, names
 from attnlib.nn import course_model, text
 
 __all__ = ["one_thread"]
@@ -383,7 +383,26 @@ def test_the_head_that_looks_one_place_back(weights):
     assert np.sort(mass.ravel())[-2] == pytest.approx(0.617, abs=1e-3)
 
 
-@pytest.mark.parametrize("answer", [(0, 5), [0, 5], np.array([[0, 5]]), "0.5", 0.5])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (0, 5),
+        [0, 5],
+        np.array([[0, 5]]),
+        np.where(np.arange(18).reshape(3, 6) == 5),
+        torch.tensor([0, 5]),
+        "0.5",
+        0.5,
+        np.float64(0.5),
+        "(0, 5)",
+        "[0,5]",
+        ("0", "5"),
+        "layer 0, head 5",
+        "Head 5, layer 0",
+        {"layer": 0, "head": 5},
+        {"head": 5, "layer": 0},
+    ],
+)
 def test_a_head_may_be_written_as_one_likes(answer):
     assert judge("previous_token_head", answer).passed
 
@@ -399,7 +418,10 @@ def test_a_head_may_be_written_as_one_likes(answer):
         ((1, 5), "an induction head"),
         ((0, 3), "on <start>"),
         (5, "np.unravel_index"),
-        ((2, 4), "That is not it"),
+        ((2, 4), "head 2.4 has 0.11 of its weight"),
+        ((3, 3), "That is not it"),
+        (0.6415, "That is how much weight a head puts there"),
+        ([(0, 5), (0, 2)], "Which of the two does it more"),
         ("head five", "should be a tuple"),
     ],
 )
@@ -411,6 +433,7 @@ def test_a_wrong_head_is_told_what_it_does(answer, said):
 
 def test_what_is_said_of_wrong_heads_is_true(weights):
     one_back, itself = (head_diagnostics.offset_mass(weights, o) for o in (1, 0))
+    np.testing.assert_allclose(lesson_06.ONE_BACK, one_back, rtol=0, atol=6e-3)
     assert (itself[[0, 0, 2], [0, 4, 2]] > 0.6).all()
     assert one_back[2].argmax() == 0
     assert one_back[2, 0] == pytest.approx(0.36, abs=5e-3)

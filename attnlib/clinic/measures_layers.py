@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from attnlib.clinic.measures_scores import overflow, scaled_by
 from attnlib.clinic.sight import Sight, number
 
 
@@ -51,6 +52,24 @@ def above_one(sight: Sight) -> str | None:
     return f"yours gives {number(top)}, and no weight is above 1 ({sight.case.name})."
 
 
+def rows_that_count(sight: Sight) -> str | None:
+    """What the right mean is multiplied by, and how many rows it is taken over."""
+    mine, right = sight.result(), sight.right.arrays[0]
+    weights, back = np.asarray(sight.case.args[0]), sight.case.args[1]
+    if mine is None or mine.shape != right.shape or not isinstance(back, int):
+        return None
+    if not (np.abs(right) > 1e-6).all():
+        return None
+    times = (np.asarray(mine, float) / np.asarray(right, float)).ravel()
+    if np.ptp(times) > 1e-4 or abs(times[0] - 1) < 1e-3:
+        return None
+    n = weights.shape[-1]
+    return (
+        f"yours is {number(float(times[0]))} times the right mean, and {n - back} of "
+        f"the {n} rows count ({sight.case.name})."
+    )
+
+
 MEASURES: dict[str, Callable[[Sight], str | None]] = {
     **dict.fromkeys(
         (
@@ -62,6 +81,14 @@ MEASURES: dict[str, Callable[[Sight], str | None]] = {
         ),
         only_row_zero,
     ),
-    "kv_head_first_only": shares,
+    **dict.fromkeys(
+        ("all_rows_counted", "all_pairs_counted", "one_more_counted", "period_counted"),
+        rows_that_count,
+    ),
+    **dict.fromkeys(
+        ("kv_head_first_only", "kv_groups_of_three", "kv_columns_repeated"), shares
+    ),
+    "scale_of_24": scaled_by("24", "√d_k/√24"),
+    "diagonal_missing_nan": overflow,
     "sum_for_mean": above_one,
 }

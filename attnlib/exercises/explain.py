@@ -149,6 +149,14 @@ def _broadcast(error: _Error) -> str:
     return f"{meanings.BROADCAST} {error.advice or meanings.PRINT_SHAPES}"
 
 
+def _places(error: _Error) -> str:
+    return f"{meanings.PLACES} {error.advice}".rstrip()
+
+
+def _own_advice(error: _Error) -> str:
+    return error.advice
+
+
 def _reshape(error: _Error) -> str:
     return f"{meanings.RESHAPE} {error.advice}".rstrip()
 
@@ -183,6 +191,12 @@ def _assertion(error: _Error) -> str:
 MEANINGS: tuple[tuple[str, str, str | Callable[[_Error], str]], ...] = (
     ("ValueError", r"matmul|shapes .* not aligned", _matmul),
     ("ValueError", r"could not be broadcast|shape mismatch", _broadcast),
+    ("ShapeError", r"do not broadcast|is not a multiple of n_heads", _own_advice),
+    ("ShapeError", r"^d must be at least 2, but it is 0", meanings.NO_COLUMNS),
+    ("ShapeError", r"is odd, but RoPE", meanings.ODD_WIDTH),
+    ("ShapeError", r"x and positions must agree", _places),
+    ("TypeError", r"it is an? (Attention|MultiHead) of", meanings.NOT_ITS_ARRAY),
+    ("ValueError", r"must be 1- or 2-d", meanings.DIAGONAL),
     ("ValueError", r"cannot reshape", _reshape),
     ("ValueError", r"concatenation axis|must have the same shape", _concatenate),
     ("ValueError", r"truth value of an array", _truth),
@@ -227,9 +241,16 @@ MEANINGS: tuple[tuple[str, str, str | Callable[[_Error], str]], ...] = (
 
 
 def why_not_finite(
-    args: tuple[object, ...], function: Callable[..., object] | None = None
+    args: tuple[object, ...],
+    function: Callable[..., object] | None = None,
+    empty_mean: bool = False,
 ) -> str:
-    """The likely cause of NaN or infinity, read off arguments and code; or nothing."""
+    """The likely cause of NaN or infinity, read off arguments and code; or nothing.
+
+    `empty_mean`: NumPy warned of a mean over nothing.
+    """
+    if empty_mean:
+        return meanings.MEAN_OF_NOTHING
     if function is not None and frames.multiplies_infinity(function):
         return text.ZERO_TIMES_INFINITY
     arrays = [a for a in args if isinstance(a, np.ndarray) and a.dtype.kind == "f"]

@@ -233,7 +233,7 @@ def _first_slip(exercise: Exercise, seen: _Answer, table: Table) -> _Found | Non
     changed = _changed_input(exercise, seen, table)
     if changed:
         return "mutates", changed, ()
-    for case, yours, right in triples:
+    for ran, (case, yours, right) in zip(seen.runs, triples, strict=True):
         for part, mine, good in zip(
             exercise.returns, yours.arrays, right.arrays, strict=True
         ):
@@ -243,7 +243,8 @@ def _first_slip(exercise: Exercise, seen: _Answer, table: Table) -> _Found | Non
                 place = str(list(first)) if first else "its only place"
                 what = "NaN" if np.isnan(mine[first]) else "infinity"
                 said = text.not_finite(part.name, what, place, case.name)
-                why = explain.why_not_finite(case.args, seen.function)
+                empty = ran.empty_mean
+                why = explain.why_not_finite(case.args, seen.function, empty)
                 return "nan", said + why, ()
     return None
 

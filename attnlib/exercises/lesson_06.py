@@ -1,17 +1,25 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """The exercises of lesson 06: what happens inside a real model?"""
 
+import re
+
 import numpy as np
 
 from attnlib import heads, masks, positions
 from attnlib.attention import scaled_dot_product
-from attnlib.clinic import probes
-from attnlib.clinic.case import Case
 from attnlib.clinic.families.head_scores import INDUCTION_SCORE, OFFSET_MASS
 from attnlib.clinic.families.layers import LAYER_ATTENTION
+from attnlib.clinic.probes_layers import induction_cases, layer_cases, offset_cases
 from attnlib.exercises.exercise import Exercise, Misconception, Part, ValueExercise
 from attnlib.exercises.laws import batch_independent
-from attnlib.exercises.read import plain
+from attnlib.exercises.laws_heads import (
+    a_quarter,
+    first_hears_itself,
+    nothing_of_the_future,
+    scores_make_the_rest,
+    sure_heads,
+)
+from attnlib.exercises.read import is_a, plain
 
 
 def layer_attention(normed, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
@@ -55,102 +63,14 @@ def induction_score(weights, period):
     return weights[..., rows, rows - period + 1].mean(axis=-1)
 
 
-def layer_cases(rng):
-    """For `layer_attention`; the second is an x-ray: its output is its weights."""
-
-    def case(name, n, d_model, n_heads, n_kv_heads, d_k, d_v, *batch):
-        wide, narrow, values = n_heads * d_k, n_kv_heads * d_k, n_kv_heads * d_v
-        shapes = ((d_model, wide), (d_model, narrow), (d_model, values))
-        inward = [probes.table(rng, *shape, spread=0.5) for shape in shapes]
-        outward = probes.table(rng, n_heads * d_v, d_model, spread=0.5)
-        x = probes.table(rng, *batch, n, d_model)
-        told = f"n={n}, d_model={d_model}, d_k={d_k}, d_v={d_v}"
-        counts = f"{n_heads} heads on {n_kv_heads}"
-        return Case(
-            f"{name} ({counts}, {told})", (x, *inward, outward, n_heads, n_kv_heads)
-        )
-
-    return (
-        case("a small one", 3, 5, 4, 2, 2, 3),
-        layer_xray(rng),
-        case("keys as wide as values", 5, 8, 6, 2, 4, 4),
-        case("a key head for each head", 4, 7, 3, 3, 6, 2),
-        case("one key head for all", 3, 6, 3, 1, 4, 5),
-        case("a batch of 2", 4, 10, 4, 2, 6, 3, 2),
-        case("a single token", 1, 5, 4, 2, 2, 3),
-    )
-
-
-def layer_xray(rng):
-    """The last n features of a token are its number, and all that W_v hands on."""
-    n, n_heads, n_kv_heads, d_k = 3, 4, 2, 6
-    d_model = n * n_heads
-    x = np.concatenate([probes.table(rng, n, d_model - n), np.eye(n)], axis=-1)
-    W_q = probes.table(rng, d_model, n_heads * d_k, spread=0.5)
-    W_k = probes.table(rng, d_model, n_kv_heads * d_k, spread=0.5)
-    copies = np.concatenate([np.zeros((d_model - n, n)), np.eye(n)])
-    return Case(
-        f"an x-ray: out is the weights ({n_heads} heads on {n_kv_heads}, n={n}, "
-        f"d_model={d_model}, d_k={d_k})",
-        (
-            x,
-            W_q,
-            W_k,
-            np.tile(copies, (1, n_kv_heads)),
-            np.eye(d_model),
-            n_heads,
-            n_kv_heads,
-        ),
-    )
-
-
-def some_weights(rng, *shape, causal=True):
-    """Rows that sum to 1, in 64ths at the least."""
-    raw = rng.integers(1, 9, size=shape).astype(float)
-    if causal:
-        raw = np.tril(raw)
-    return raw / raw.sum(axis=-1, keepdims=True)
-
-
-def offset_cases(rng):
-    """For `offset_mass(weights, offset)`: causal and not, one head and many."""
-
-    def case(name, n, offset, *batch, causal=True):
-        weights = some_weights(rng, *batch, n, n, causal=causal)
-        return Case(f"{name}, n={n}, offset={offset}", (weights, offset))
-
-    return (
-        case("one head", 4, 1),
-        case("3 heads", 5, 2, 3),
-        case("one head", 6, 0),
-        case("2 layers of 3 heads", 7, 1, 2, 3),
-        case("4 heads without a causal mask", 6, 3, 4, causal=False),
-        case("5 heads, the last two rows alone", 5, 3, 5),
-    )
-
-
-def induction_cases(rng):
-    """For `induction_score(weights, period)`: two copies, more, and half a one."""
-
-    def case(name, n, period, *batch, causal=True):
-        weights = some_weights(rng, *batch, n, n, causal=causal)
-        return Case(f"{name}, n={n}, period={period}", (weights, period))
-
-    return (
-        case("one head", 6, 3),
-        case("3 heads, three copies", 12, 4, 3),
-        case("4 heads, two copies and a half", 10, 4, 4),
-        case("2 layers of 3 heads", 8, 3, 2, 3),
-        case("3 heads without a causal mask", 9, 3, 3, causal=False),
-    )
-
-
 def as_head(answer):
-    """A head as it is written, "0.3" or 0.3, or as np.argwhere gives it: (0, 3)."""
-    if type(answer) in (str, float):
-        parts = str(answer).strip().split(".")
-        both = len(parts) == 2 and all(part.isdigit() for part in parts)
-        return tuple(int(part) for part in parts) if both else answer
+    """A head as people write it, "0.3", 0.3 or {"layer": 0, ...}, as (0, 3)."""
+    if is_a(answer, str, float):  # np.float64 is one, too
+        return written_head(str(answer)) or answer
+    if type(answer) is dict and set(answer) == {"layer", "head"}:
+        answer = (answer["layer"], answer["head"])
+    if type(answer) in (tuple, list) and all(type(part) is str for part in answer):
+        return written_head(", ".join(answer)) or answer
     nested = (tuple, list, np.ndarray)
     if type(answer) is tuple and not any(type(part) in nested for part in answer):
         return answer
@@ -160,8 +80,90 @@ def as_head(answer):
     return tuple(array.ravel().tolist())
 
 
+def written_head(text):
+    """The two numbers of "0.3", "(0, 3)" or "layer 0, head 3"; None for another."""
+    found = re.fullmatch(r"[( [a-z]*(\d)\D{1,8}(\d)[\])]?", text.strip().casefold())
+    if found is None:
+        return None
+    numbers = [int(part) for part in found.groups()]
+    named = [text.casefold().find(word) for word in ("layer", "head")]
+    turned = 0 <= named[1] < named[0]  # "head 3, layer 0"
+    return tuple(numbers[::-1] if turned else numbers)
+
+
+# How much weight each head puts one place back, layer by layer; a test measures it.
+ONE_BACK = (
+    (0.02, 0.25, 0.62, 0.28, 0.01, 0.64),
+    (0.03, 0.03, 0.03, 0.03, 0.02, 0.02),
+    (0.36, 0.18, 0.24, 0.20, 0.11, 0.04),
+)
+RIGHT = (0, 5)
+
+
+def weak_heads(told):
+    """A sentence for each head that has none yet."""
+    heads_ = [(layer, h) for layer in range(3) for h in range(6)]
+    return tuple(
+        Misconception(
+            head,
+            f"One place back, head {head[0]}.{head[1]} has "
+            f"{ONE_BACK[head[0]][head[1]]:.2f} of its weight. Compare all 18.",
+        )
+        for head in heads_
+        if head != RIGHT and head not in told
+    )
+
+
 _ITSELF = "That head looks at the token itself: its mass is large at offset 0. "
+_TOLD = (
+    Misconception(
+        (0, 2),
+        "Head 0.2 looks one place back, too, with 0.62 of its weight. One head "
+        "has more: compare the numbers, to the second decimal.",
+    ),
+    Misconception((0, 4), _ITSELF + "Asked for is the token before, at offset 1."),
+    Misconception((0, 0), _ITSELF + "Asked for is the token before, at offset 1."),
+    Misconception((2, 2), _ITSELF + "Asked for is the token before, at offset 1."),
+    Misconception(
+        (5, 0), "That is the right head, the wrong way round: first the layer."
+    ),
+    Misconception(
+        (1, 6),
+        "Counted from 1, perhaps? Layers and heads are counted from 0 here.",
+    ),
+    Misconception(
+        (2, 0),
+        "That is the largest of layer 2, with 0.36. Look at all three layers.",
+    ),
+    Misconception(
+        (1, 5),
+        "That is an induction head: it looks where its token stood before, and "
+        "one on. One place back it has 0.02.",
+    ),
+    Misconception(
+        (0, 3),
+        "Head 0.3 has more of its weight on <start>, 0.43, than one place back, 0.28.",
+    ),
+    Misconception(
+        5,
+        "Is that the place in one row of 18? np.unravel_index turns it into a "
+        "layer and a head.",
+    ),
+    *(
+        Misconception(
+            mass, "That is how much weight a head puts there. Which head is it?"
+        )
+        for mass in (0.6415, 0.6167)
+    ),
+    *(
+        Misconception(both, "Both look one place back. Which of the two does it more?")
+        for both in (((0, 5), (0, 2)), ((0, 2), (0, 5)))
+    ),
+)
+_single = layer_cases(np.random.default_rng(60))[2].args
 _batched = layer_cases(np.random.default_rng(60))[5].args
+_maps = offset_cases(np.random.default_rng(61))[3].args
+_repeated = induction_cases(np.random.default_rng(61))[3].args
 
 EXERCISES = (
     Exercise(
@@ -183,7 +185,12 @@ EXERCISES = (
         ),
         "It computes what the model computes, in any layer. Llama, Mistral and Qwen "
         "are built of this layer, with other sizes and weights of their own.",
-        (batch_independent(_batched, (0,)),),
+        (
+            nothing_of_the_future(_single),
+            first_hears_itself(_single),
+            batch_independent(_batched, (0,)),
+            scores_make_the_rest(_single, layer_attention),
+        ),
         "After the split q is (..., n_heads, n, d_k), and k is (..., n_kv_heads, n, "
         "d_k) until it is repeated.",
     ),
@@ -204,6 +211,11 @@ EXERCISES = (
         ),
         "Any offset, any number of heads: a map of weights has become a number that "
         "can be compared.",
+        (
+            batch_independent(_maps, (0,)),
+            sure_heads(2, 2, "2 places back", 2),
+            a_quarter(2, 2, "2 places back", 2),
+        ),
     ),
     Exercise(
         "induction_score",
@@ -223,12 +235,17 @@ EXERCISES = (
         ),
         "With it you can search any model for the heads that carry repetition, as "
         "Olsson et al. did.",
+        (
+            batch_independent(_repeated, (0,)),
+            sure_heads(4, 3, "at the key after the last copy", 4),
+            a_quarter(4, 3, "on the key after the last copy", 4),
+        ),
     ),
     ValueExercise(
         name="previous_token_head",
         lesson=6,
         minutes=5,
-        right=(0, 5),
+        right=RIGHT,
         hints=(
             "offset_mass(weights, 1) has a number for each head, (3, 6). Layers are "
             "rows, heads are columns.",
@@ -245,47 +262,6 @@ EXERCISES = (
         show="previous_token_head = (0, 5)  # the largest of offset_mass(weights, 1)",
         tidy=as_head,
         form="A layer and a head are wanted, both counted from 0, such as (1, 3).",
-        wrong=(
-            Misconception(
-                (0, 2),
-                "Head 0.2 looks one place back, too, with 0.62 of its weight. One head "
-                "has more: compare the numbers, to the second decimal.",
-            ),
-            Misconception(
-                (0, 4), _ITSELF + "Asked for is the token before, at offset 1."
-            ),
-            Misconception(
-                (0, 0), _ITSELF + "Asked for is the token before, at offset 1."
-            ),
-            Misconception(
-                (2, 2), _ITSELF + "Asked for is the token before, at offset 1."
-            ),
-            Misconception(
-                (5, 0), "That is the right head, the wrong way round: first the layer."
-            ),
-            Misconception(
-                (1, 6),
-                "Counted from 1, perhaps? Layers and heads are counted from 0 here.",
-            ),
-            Misconception(
-                (2, 0),
-                "That is the largest of layer 2, with 0.36. Look at all three layers.",
-            ),
-            Misconception(
-                (1, 5),
-                "That is an induction head: it looks where its token stood before, and "
-                "one on. One place back it has 0.02.",
-            ),
-            Misconception(
-                (0, 3),
-                "Head 0.3 has more of its weight on <start>, 0.43, than one place "
-                "back, 0.28.",
-            ),
-            Misconception(
-                5,
-                "Is that the place in one row of 18? np.unravel_index turns it into a "
-                "layer and a head.",
-            ),
-        ),
+        wrong=(*_TOLD, *weak_heads([told.value for told in _TOLD])),
     ),
 )

@@ -60,6 +60,26 @@ SOMETHING_IS_NONE = (
 )
 SOMETHING_IS_ELLIPSIS = "One of the values is still `...`."
 NOT_CALLABLE = "Something that is no function is called with ()."
+NOT_ITS_ARRAY = (
+    "What scaled_dot_product gives is one object; take from it what you need: "
+    "found.weights, found.out."
+)
+NO_COLUMNS = (
+    "A slice that begins behind the last column is empty. Which columns belong to this "
+    "head, and how many are there?"
+)
+ODD_WIDTH = (
+    "RoPE turns queries and keys, each head's own d_k features. What did you give it?"
+)
+PLACES = "Places are np.arange(n), n the number of tokens, which is no batch axis."
+DIAGONAL = (
+    "np.diag takes one table. np.diagonal(x, offset, -2, -1) takes the diagonal of "
+    "each, whatever axes stand in front."
+)
+MEAN_OF_NOTHING = (
+    "\nSomewhere the mean is taken over nothing. Are there rows at all? Print what is "
+    "averaged; sizes count from the end, shape[-1]."
+)
 ONE_NUMBER = "math.exp and float() take one number. For arrays: np.exp."
 WHOLE_NUMBER = "Sizes and places are whole numbers. `/` gives a float, `//` does not."
 DTYPE = (

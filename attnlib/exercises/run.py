@@ -42,6 +42,7 @@ class Ran:
     printed: int = 0  # characters
     changed: tuple[int, ...] = ()  # which arguments differ afterwards
     waited: float = 0.0  # seconds that went into imports and are not counted
+    empty_mean: bool = False  # NumPy warned that a mean was taken over nothing
 
 
 def run(
@@ -71,7 +72,8 @@ def run(
     )
     timed_out = isinstance(error, TimeUp)
     waited = spent.on_imports
-    return Ran(value, error, timed_out, text.characters, changed, waited)
+    printed, empty = text.characters, text.empty_mean
+    return Ran(value, error, timed_out, printed, changed, waited, empty)
 
 
 def _inside(function: Callable[..., object], args: tuple[object, ...]) -> object:
@@ -92,6 +94,11 @@ class _Sink(io.TextIOBase):
     """Takes any amount of text and keeps none of it."""
 
     characters = 0
+    empty_mean = False
+
+    def warned(self, *args: object, **more: object) -> None:
+        """Called for the one kind of warning that is not ignored."""
+        self.empty_mean = True
 
     def write(self, text: str) -> int:
         self.characters += len(text)
@@ -134,6 +141,8 @@ def _quiet(text: _Sink) -> Iterator[None]:
             np.printoptions(),
         ):
             warnings.simplefilter("ignore")
+            warnings.filterwarnings("always", "Mean of empty slice", RuntimeWarning)
+            warnings.showwarning = text.warned
             yield
     finally:
         sys.stdin, builtins.input = stdin, real_input

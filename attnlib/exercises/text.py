@@ -185,7 +185,7 @@ def array_for_one(name: str, wanted: str, yours: Shape, hint: str, case: str) ->
     )
 
 
-SUM_MISSING = " Is a sum missing?"
+SUM_MISSING = " Is a sum or a mean missing?"
 ALONE = " Return the number alone, without brackets."
 ALL_MISSING = " .all() makes one True or False of many."
 

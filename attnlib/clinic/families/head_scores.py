@@ -21,12 +21,24 @@ def offset_mass(weights: Float, offset: int, *, faults: Faults = RIGHT) -> Float
         offset = 1
     first = max(offset, 0) + ("row_dropped" in faults)
     rows = np.arange(first, min(n, n + offset))
+    if "rows_from_one" in faults:
+        rows = np.arange(1, n)
+    rows = rows[:-1] if "last_row_dropped" in faults else rows
     keys = rows - offset
     if "looks_forward" in faults:
         rows, keys = keys, rows
     elif "rows_wrap" in faults:
         rows = np.arange(n)
         keys = rows - offset
+    elif "rows_clipped" in faults:
+        rows = np.arange(n)
+        keys = np.maximum(rows - offset, 0)
+    elif "column_of_offset" in faults:
+        rows = np.arange(n)
+        keys = np.full_like(rows, min(max(offset, 0), n - 1))
+    elif "whole_rows" in faults:
+        keys = np.arange(n)
+        rows = np.full_like(keys, min(max(offset, 0), n - 1))
     elif "key_always_one_back" in faults:
         keys = rows - 1
     elif "key_from_the_end" in faults:
@@ -37,9 +49,12 @@ def offset_mass(weights: Float, offset: int, *, faults: Faults = RIGHT) -> Float
         found = np.stack(
             [weights[..., rows, rows - back] for back in range(offset + 1)]
         ).sum(axis=0)
+    elif "farther_keys_too" in faults:
+        found = np.stack([weights[..., i, : i - offset + 1].sum(axis=-1) for i in rows])
+        found = np.moveaxis(found, 0, -1)
     else:
-        found = weights[..., rows, keys]
-    return _summed(found, n, weights, rows, keys, faults)
+        found = _picked(weights, rows, keys, faults)
+    return _summed(found, weights, rows, keys, faults)
 
 
 def induction_score(weights: Float, period: int, *, faults: Faults = RIGHT) -> Float:
@@ -52,31 +67,55 @@ def induction_score(weights: Float, period: int, *, faults: Faults = RIGHT) -> F
         back = period + 1
     elif "two_after" in faults:
         back = period - 2
+    elif "sign_turned" in faults:
+        back = period + 1
     if "row_too_early" in faults:
         first = period - 1
     elif "row_dropped" in faults:
         first = period + 1
-    rows = np.arange(max(first, back), n)
+    rows = np.arange(first if "sign_turned" in faults else max(first, back), n)
     if "first_copy_only" in faults:
         rows = rows[rows < 2 * period]
     elif "last_copy_only" in faults:
         rows = rows[rows >= n - period]
+    rows = rows[:-1] if "last_row_dropped" in faults else rows
     keys = rows - back
+    if "always_first_copy" in faults:
+        keys = rows % period + 1
+    elif "next_in_first_copy" in faults:
+        keys = (rows + 1) % period
     if "looks_forward" in faults:
         rows, keys = keys, rows
     elif "rows_wrap" in faults:
         rows = np.arange(n)
         keys = rows - back
-    found = weights[..., rows, keys]
+    elif "rows_clipped" in faults:
+        rows = np.arange(n)
+        keys = np.maximum(rows - back, 0)
+    found = _picked(weights, rows, keys, faults)
     if "all_copies" in faults:
         copies = [weights[..., i, i - back :: -period].sum(axis=-1) for i in rows]
         found = np.stack(copies, axis=-1)
-    return _summed(found, n, weights, rows, keys, faults)
+    if "period_counted" in faults:
+        return np.asarray(found.sum(axis=-1) / period)
+    return _summed(found, weights, rows, keys, faults)
+
+
+def _picked(
+    weights: Float,
+    rows: npt.NDArray[np.int64],
+    keys: npt.NDArray[np.int64],
+    faults: Faults,
+) -> Float:
+    """One weight a row; or, by a fault, all of these rows with all of these keys."""
+    if "block_for_pairs" not in faults:
+        return np.asarray(weights[..., rows, keys])
+    block = weights[..., rows, :][..., keys]
+    return block.reshape(*block.shape[:-2], -1)
 
 
 def _summed(
     found: Float,
-    n: int,
     weights: Float,
     rows: npt.NDArray[np.int64],
     keys: npt.NDArray[np.int64],
@@ -88,7 +127,11 @@ def _summed(
     if "sum_for_mean" in faults:
         return np.asarray(found.sum(axis=-1))
     if "all_rows_counted" in faults:
-        return np.asarray(found.sum(axis=-1) / n)
+        return np.asarray(found.sum(axis=-1) / weights.shape[-1])
+    if "all_pairs_counted" in faults:
+        return np.asarray(found.sum(axis=-1) / weights.shape[-1] ** 2)
+    if "one_more_counted" in faults:
+        return np.asarray(found.sum(axis=-1) / (found.shape[-1] + 1))
     if "largest_for_mean" in faults:
         return np.asarray(found.max(axis=-1, initial=0))
     if "middle_for_mean" in faults:
@@ -102,6 +145,8 @@ def _summed(
 
 _SUMMED = (
     "all_rows_counted",
+    "all_pairs_counted",
+    "one_more_counted",
     "sum_for_mean",
     "largest_for_mean",
     "middle_for_mean",
@@ -116,13 +161,20 @@ OFFSET_MASS = Family(
         "key": (
             "looks_forward",
             "rows_wrap",
+            "rows_clipped",
+            "rows_from_one",
             "key_always_one_back",
             "key_from_the_end",
             "key_from_the_front",
+            "column_of_offset",
+            "whole_rows",
             "offsets_up_to",
+            "farther_keys_too",
+            "block_for_pairs",
         ),
         "offset": ("offset_one_more", "offset_one_less", "offset_always_one"),
         "rows": ("row_dropped",),
+        "end": ("last_row_dropped",),
         "summed": _SUMMED,
     },
 )
@@ -130,15 +182,24 @@ INDUCTION_SCORE = Family(
     "induction_score",
     induction_score,
     {
-        "key": ("same_token", "token_before", "two_after"),
+        "key": (
+            "same_token",
+            "token_before",
+            "two_after",
+            "sign_turned",
+            "always_first_copy",
+            "next_in_first_copy",
+        ),
         "rows": (
             "row_too_early",
             "rows_wrap",
+            "rows_clipped",
             "row_dropped",
             "first_copy_only",
             "last_copy_only",
         ),
-        "way": ("looks_forward", "all_copies"),
-        "summed": _SUMMED,
+        "end": ("last_row_dropped",),
+        "way": ("looks_forward", "all_copies", "block_for_pairs"),
+        "summed": (*_SUMMED, "period_counted"),
     },
 )

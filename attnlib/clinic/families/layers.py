@@ -28,6 +28,8 @@ def layer_attention(
     faults: Faults = RIGHT,
 ) -> Float:
     """Causal, with RoPE, query heads in groups; returns out, (..., n, d_model)."""
+    if len(faults) > 1:  # its NaN would hide the other one, and spread
+        faults = faults - {"diagonal_missing_nan"}
     x: Float = normed
     n = normed.shape[-2]
     if "norm_again" in faults:
@@ -38,6 +40,9 @@ def layer_attention(
     wide_q, wide_k, wide_v = x @ W_q, x @ W_k, x @ W_v
     if "rope_before_split" in faults:
         wide_q, wide_k = rope(wide_q, places), rope(wide_k, places)
+    if "kv_columns_repeated" in faults:
+        each, n_kv_heads = n_heads // n_kv_heads, n_heads
+        wide_k, wide_v = (np.repeat(a, each, axis=-1) for a in (wide_k, wide_v))
     q = split_heads(wide_q, n_heads, faults=faults)
     k = split_heads(wide_k, n_kv_heads, faults=faults)
     v = split_heads(wide_v, n_kv_heads, faults=faults)
@@ -45,7 +50,7 @@ def layer_attention(
     k, v = (_shared(a, n_heads, faults) for a in (k, v))
     if "roles_swapped" in faults:
         q, k = k, q
-    scores = q @ np.swapaxes(k, -1, -2) / _divisor(normed, q, n_heads, faults)
+    scores = q @ np.swapaxes(k, -1, -2) / _divisor(normed, q, v, faults)
     mask = _mask(n, faults)
     weights = _weights(scores, mask, q.shape[-1], faults)
     mixed = mix(weights, scores, q, k, v, faults)
@@ -85,15 +90,21 @@ def _shared(a: Float, n_heads: int, faults: Faults) -> Float:
         return np.repeat(a[..., :1, :, :], n_heads, axis=-3)
     if "kv_heads_reversed" in faults:
         a = a[..., ::-1, :, :]
+    if "kv_groups_of_three" in faults:
+        return np.asarray(a[..., np.arange(n_heads) // 3, :, :])
     return np.repeat(a, repeats, axis=-3)
 
 
-def _divisor(x: Float, q: Float, n_heads: int, faults: Faults) -> float:
-    d_k = q.shape[-1]
+def _divisor(x: Float, q: Float, v: Float, faults: Faults) -> float:
+    n_heads, n, d_k = q.shape[-3:]
     other = {
         "scale_missing": 1.0,
         "scale_d_model": math.sqrt(x.shape[-1]),
         "scale_d_k": float(d_k),
+        "scale_multiplied": 1 / math.sqrt(d_k),
+        "scale_d_v": math.sqrt(v.shape[-1]),
+        "scale_n_k": math.sqrt(n),
+        "scale_of_24": math.sqrt(24),
         "scale_d_model_share": math.sqrt(x.shape[-1] / n_heads),
         "scale_d_model_part": math.sqrt(max(x.shape[-1] // n_heads, 1)),
         "scale_n_heads": math.sqrt(n_heads),
@@ -108,7 +119,7 @@ def _mask(n: int, faults: Faults) -> npt.NDArray[np.bool_] | None:
         return None
     if "causal_mirrored" in faults:
         return np.asarray(np.tri(n, dtype=bool).T)
-    if "diagonal_missing" in faults:
+    if {"diagonal_missing", "diagonal_missing_nan"} & faults:
         return np.asarray(np.tri(n, k=-1, dtype=bool))
     if "diagonal_next" in faults:
         return np.asarray(np.tri(n, k=1, dtype=bool))
@@ -118,6 +129,8 @@ def _mask(n: int, faults: Faults) -> npt.NDArray[np.bool_] | None:
 def _weights(
     scores: Float, mask: npt.NDArray[np.bool_] | None, d_k: int, faults: Faults
 ) -> Float:
+    if {"diagonal_missing_nan", "not_stable"} & faults:  # 0 / 0, as people write it
+        faults = faults | {"empty_row_nan"}
     if "softmax_over_heads" not in faults:
         return masked_softmax(scores, mask, d_k, faults)
     seen = scores if mask is None else np.where(mask, scores, -np.inf)
@@ -153,6 +166,9 @@ def see_layer(case: Case, arrays: tuple[Result, ...]) -> View:
             "d_k": q.shape[-1],
             "d_model": x.shape[-1],
             "n_heads": n_heads,
+            "n_k": n,
+            "d_v": W_v.shape[-1] // n_kv_heads,
+            "24": 24,
             "(d_model/n_heads)": x.shape[-1] // n_heads,
         },
     )
@@ -173,17 +189,33 @@ LAYER_ATTENTION = Family(
             "rope_places_reversed",
             "rope_places_doubled",
         ),
-        "kv": ("kv_heads_tiled", "kv_head_first_only", "kv_heads_reversed"),
+        "kv": (
+            "kv_heads_tiled",
+            "kv_head_first_only",
+            "kv_heads_reversed",
+            "kv_groups_of_three",
+            "kv_columns_repeated",
+        ),
         "mask": (
             "causal_missing",
             "causal_mirrored",
             "diagonal_missing",
+            "diagonal_missing_nan",
             "diagonal_next",
+            "mask_inverted",
+            "mask_fill_zero",
+            "mask_after",
+            "mask_fill_10",
+            "mask_fill_10000",
         ),
         "scale": (
             "scale_missing",
             "scale_d_model",
             "scale_d_k",
+            "scale_multiplied",
+            "scale_d_v",
+            "scale_n_k",
+            "scale_of_24",
             "scale_d_model_share",
             "scale_d_model_part",
             "scale_n_heads",
@@ -197,6 +229,7 @@ LAYER_ATTENTION = Family(
             "softmax_twice",
             "softmax_missing",
         ),
+        "shift": ("not_stable",),
         "roles": ("roles_swapped",),
         "mix": ("values_are_keys",),
         "W_o": ("W_o_missing", "W_o_transposed"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import math
 import re
 
 import make_text
@@ -109,3 +110,11 @@ def test_sizes_must_be_whole_and_positive():
         text.windows(ids, 0, 2, generator())
     with pytest.raises(TypeError, match="batch"):
         text.windows(ids, 2, 1.5, generator())
+
+
+def test_counting_by_hand():
+    """a b a b | a a: with 1 more for each pair, ab comes 3, ba 2, aa and bb once."""
+    tiny = text.Characters("ab", torch.tensor([0, 1, 0, 1]), torch.tensor([0, 0]))
+    single, after = text.counting(tiny)
+    assert single == pytest.approx(-math.log(4 / 7))
+    assert after == pytest.approx(-math.log(1 / 4))

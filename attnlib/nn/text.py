@@ -107,6 +107,40 @@ def characters() -> Characters:
     return Characters(vocabulary, ids[0], ids[1])
 
 
+def counting(text: Characters) -> tuple[float, float]:
+    """Measure two models that only count: what a trained one has to beat.
+
+    -ln p(c) and -ln p(c | the one before), p from counts in the training text
+
+    Every pair of characters is counted once more than it comes, so that none is
+    impossible.
+
+    Args:
+        text: from `characters`. Trained on, (n_train,), and measured, (n_validation,).
+
+    Returns:
+        The mean loss in nats when each character is told from its own frequency, and
+        when from its frequency after the one before. There is no array, hence no shape.
+
+    Raises:
+        Nothing.
+
+    Cost: one pass over the text, and a table of 63 by 63.
+    Source: counts; nothing is learned.
+    Lesson: 08.
+
+    >>> [round(loss, 2) for loss in counting(characters())]
+    [3.32, 2.49]
+    """
+    n = len(text.vocabulary)
+    follows = torch.bincount(n * text.train[:-1] + text.train[1:], minlength=n * n)
+    counts = follows.reshape(n, n).double() + 1  # [before, now]
+    single = (counts.sum(1) / counts.sum()).log()
+    after = (counts / counts.sum(1, keepdim=True)).log()
+    before, now = text.validation[:-1], text.validation[1:]
+    return -single[now].mean().item(), -after[before, now].mean().item()
+
+
 def windows(
     ids: Tensor, n: int, batch: int, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:

@@ -27,7 +27,7 @@ from attnlib.nn.train import train
 RESULT = Path(__file__).resolve().parents[2] / "attnlib/data/results/length.json"
 SETTINGS = {
     "schemes": list(SCHEMES),
-    "stretched": ["interpolation", "ntk", "yarn"],
+    "stretched": ["interpolation", "from 1", "from 2", "from 3", "ntk", "yarn"],
     "seeds": [0, 1, 2],
     "d_model": 64,
     "n_heads": 4,
@@ -92,6 +92,9 @@ def stretch(model: PlacedModel, how: str, scale: float) -> None:
     factor = 1.0
     if how == "interpolation":  # positions divided, or frequencies: the same angles
         frequencies = positions.rope_frequencies(d) / scale
+    elif how.startswith("from "):  # only the pairs from this one on
+        frequencies = positions.rope_frequencies(d)
+        frequencies[int(how.removeprefix("from ")) :] /= scale
     elif how == "ntk":
         base = positions.ntk_base(10000.0, scale, d)
         frequencies = positions.rope_frequencies(d, base)

@@ -114,6 +114,17 @@ def test_it_hears_the_sentence(heard: Transcript) -> None:
 
 
 @needs("whisper")
+def test_it_hears_in_float32_where_new_tensors_are_float64(heard: Transcript) -> None:
+    torch.set_default_dtype(torch.float64)  # as in lesson 07
+    try:
+        again = whisper.load().transcribe(whisper.spoken_cat())
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert again.tokens == heard.tokens
+    assert torch.equal(again.weights, heard.weights)
+
+
+@needs("whisper")
 def test_each_word_is_found_while_it_is_said(heard: Transcript) -> None:
     """Between its start and the next one's, by another program; give or take 60 ms."""
     theirs = reference("whisper")

@@ -83,9 +83,9 @@ def log_mel(sound: Tensor) -> Tensor:
             f"sound must have one axis and at most {RATE * SECONDS} samples "
             f"({SECONDS} seconds), but its shape is {tuple(sound.shape)}."
         )
-    padded = torch.zeros(RATE * SECONDS)
+    padded = torch.zeros(RATE * SECONDS, dtype=torch.float32)
     padded[: len(sound)] = sound
-    window = torch.hann_window(FRAME)
+    window = torch.hann_window(FRAME, dtype=torch.float32)
     waves = torch.stft(padded, FRAME, STEP, window=window, return_complex=True)
     power = waves[:, :-1].abs() ** 2  # (201, 3000)
     mel = (mel_bank() @ power).clamp(min=1e-10).log10()

@@ -124,12 +124,16 @@ def test_in_lab_the_widget_is_replaced_by_html_that_can_be_saved(monkeypatch):
     monkeypatch.setattr(
         "IPython.display.display", lambda *data, **how: calls.append((data[0], how))
     )
-    bench._on_message(bench._view, {"kind": "drawn"}, [])
+    for _ in range(2):  # drawn twice, replaced once
+        bench._on_message(bench._view, {"kind": "drawn"}, [])
     ((bundle, how),) = calls
     assert set(bundle) == {"text/plain", "text/html"}
     assert how == {"raw": True, "display_id": bench.display_id, "update": True}
     assert bench._view.key == bench.display_id in bundle["text/html"]
     assert bench.display_id not in bench.html
+    bench._repr_mimebundle_()  # shown again, in another cell
+    bench._on_message(bench._view, {"kind": "drawn"}, [])
+    assert len(calls) == 2
 
 
 def test_the_mask_painter_labels_and_presets():

@@ -20,6 +20,9 @@ function numbered(labels) {
   });
 }
 
+// Lab may draw an output again while someone edits it: what was edited must stay.
+const edited = new WeakMap(); // model -> the newest good values of every input
+
 function begin(root, model) {
   const spec = model.get("spec");
   root.classList.add("attn-bench");
@@ -28,7 +31,9 @@ function begin(root, model) {
   const results = Object.fromEntries(
     spec.outputs.map((name, at) => [name, tables("attn-out")[at]]),
   );
-  const state = {}; // the newest good values of every input
+  const again = edited.has(model);
+  const state = edited.get(model) || {};
+  edited.set(model, state);
   const controls = {};
   const say = make("p", { class: "attn-say", "aria-live": "polite" });
   const bad = make("p", { class: "attn-bad", role: "alert" });
@@ -91,7 +96,7 @@ function begin(root, model) {
     const [called, under] = [numbered(rows), numbered(columns)];
     const list = [];
     controls[input.name] = { input, table, rows, columns, called, under, width, list };
-    state[input.name] = [...input.values];
+    state[input.name] = state[input.name] || [...input.values];
     [...table.tBodies[0].querySelectorAll("td")].forEach((cell, at) => {
       const name = `${input.name}, row ${called[Math.floor(at / width)]}, column ${under[at % width]}`;
       cell.className = "attn-edit";
@@ -227,6 +232,7 @@ function begin(root, model) {
   if (!spec.watch) say.textContent = "Edit a number: what changed is underlined.";
   refresh();
   root.dataset.ready = "yes";
+  if (again) ask();
   return () => { clearTimeout(timer); model.off("msg:custom", onReply); };
 }
 

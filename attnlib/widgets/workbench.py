@@ -105,6 +105,7 @@ class Workbench:
         drawn = [panel.html() for panel in self._outputs.values()]
         self._drawn = in_rows(drawn, per_row, title)
         self._view: _View | None = None
+        self._replaced = False
         self.display_id = uuid4().hex  # by which the kernel may replace the output
 
     def __repr__(self) -> str:
@@ -113,6 +114,7 @@ class Workbench:
     def _repr_mimebundle_(
         self, include: object = None, exclude: object = None
     ) -> dict[str, object]:
+        self._replaced = False
         if self._view is None:
             self._view = _View(key=self.display_id, page=self.html, spec=self.spec)
             self._view.on_msg(self._on_message)
@@ -238,7 +240,11 @@ class Workbench:
         if isinstance(content, dict) and content.get("kind") == "edit":
             reply = self.answer(content.get("inputs", {}))
             view.send({"kind": "reply", "id": content.get("id"), **reply})
-        if isinstance(content, dict) and content.get("kind") == "drawn":
+        # A widget that Lab draws twice says so twice; a second replacement would take
+        # the tables away under the hand that edits them.
+        drawn = isinstance(content, dict) and content.get("kind") == "drawn"
+        if drawn and not self._replaced:
+            self._replaced = True
             self._become_html()
 
     def _become_html(self) -> None:

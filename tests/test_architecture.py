@@ -27,7 +27,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "attnlib"
 TABLE = {
-    0: "attnlib shapes example checkpoints",
+    0: "attnlib results shapes example checkpoints",
     1: "attention cost",
     2: "masks heads positions tiles sparse lowrank numerics diagnostics "
     "head_diagnostics",

@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
+from experiments import course_model_parts
 
-ROOT = Path(__file__).resolve().parents[1]
-SCRIPT = ROOT / "tools" / "experiments" / "course_model_parts.py"
+from attnlib import results
+from attnlib.results import settings_hash
 
 
 @pytest.fixture(scope="module")
 def script():
-    spec = importlib.util.spec_from_file_location("experiment_course_model", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return course_model_parts
 
 
 @pytest.fixture(scope="module")
-def stored(script):
-    return json.loads(script.RESULT.read_text(encoding="utf-8"))
+def stored():
+    return results.stored("course_model_parts")
 
 
 def test_the_numbers_were_made_with_these_settings(script, stored):
     assert stored["settings"] == json.loads(json.dumps(script.SETTINGS))
-    assert stored["settings_sha256"] == script.settings_hash()
+    assert stored["settings_sha256"] == settings_hash(script.SETTINGS)
     assert list(stored["arms"]) == list(script.SETTINGS["arms"])
 
 
 def test_other_settings_have_another_hash(script, monkeypatch):
-    before = script.settings_hash()
+    before = settings_hash(script.SETTINGS)
     monkeypatch.setitem(script.SETTINGS, "steps", 401)
-    assert script.settings_hash() != before
+    assert settings_hash(script.SETTINGS) != before
 
 
 def test_every_head_of_every_arm_is_there(script, stored):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 
 from attnlib import attention
 from attnlib.exercises import get, judge, names
+from attnlib.results import stored
 
 LESSON = ("cross_attention", "patches", "best_aligned_head")
 FUNCTIONS = LESSON[:2]
@@ -89,8 +87,7 @@ def test_a_wrong_head_is_told_why(answer, said):
 
 def hits():
     """How many words each head has inside: without the pause, and with it."""
-    path = Path(attention.__file__).parent / "data" / "results" / "whisper_words.json"
-    voice = json.loads(path.read_text(encoding="utf-8"))
+    voice = stored("whisper_words")
     begins = np.array(voice["settings"]["begins_ms"]) / 1000
     ends = np.append(begins[1:], voice["settings"]["ends_ms"] / 1000)
     later = np.arange(10) >= voice["settings"]["pause_before"]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
-from pathlib import Path
+import importlib
 
 import numpy as np
 import pytest
@@ -15,24 +13,15 @@ from real_models import needs
 from torch_tools import one_thread  # noqa: F401 - a fixture for every test
 
 from attnlib.nn import canvases
+from attnlib.results import settings_hash, stored
 from attnlib.shapes import ShapeError
 
-ROOT = Path(__file__).resolve().parent.parent
 LABELS = torch.arange(10).repeat(3)
 IMAGES = (torch.arange(30.0) + 1)[:, None, None].expand(30, 8, 8) / 30
 
 
 def script(name):
-    path = ROOT / "tools" / "experiments" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def stored(name):
-    path = ROOT / "attnlib" / "data" / "results" / f"{name}.json"
-    return json.loads(path.read_text(encoding="utf-8"))
+    return importlib.import_module(f"experiments.{name}")
 
 
 def some(n=40, seed=0):
@@ -145,12 +134,12 @@ def test_accuracy_counts_words_and_the_loss_is_their_mean():
 
 
 @pytest.mark.parametrize("name", ["words_and_pictures", "whisper_words"])
-def test_stored_numbers_were_made_with_the_settings_of_the_script(name):
+def test_stored_numbers_were_made_with_the_settings_of_the_script(name, monkeypatch):
     module = script(name)
-    assert stored(name)["settings_sha256"] == module.settings_hash()
+    assert stored(name)["settings_sha256"] == settings_hash(module.SETTINGS)
     assert stored(name)["settings"] == module.SETTINGS
-    module.SETTINGS["more"] = 1
-    assert stored(name)["settings_sha256"] != module.settings_hash()
+    monkeypatch.setitem(module.SETTINGS, "more", 1)
+    assert stored(name)["settings_sha256"] != settings_hash(module.SETTINGS)
 
 
 def test_every_run_is_stored():

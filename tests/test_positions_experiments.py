@@ -6,40 +6,30 @@ python tools/experiments/length.py
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import json
 import math
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from attnlib.results import settings_hash, stored
 
 
 def experiment(name):
-    path = ROOT / "tools" / "experiments" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"experiment_{name}", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def stored(name):
-    path = ROOT / "attnlib" / "data" / "results" / f"{name}.json"
-    return json.loads(path.read_text(encoding="utf-8"))
+    return importlib.import_module(f"experiments.{name}")
 
 
 @pytest.mark.parametrize("name", ["length", "digits_positions"])
 def test_the_numbers_were_made_with_these_settings(name):
     script, found = experiment(name), stored(name)
     assert found["settings"] == json.loads(json.dumps(script.SETTINGS))
-    assert found["settings_sha256"] == script.settings_hash()
+    assert found["settings_sha256"] == settings_hash(script.SETTINGS)
 
 
 def test_other_settings_have_another_hash(monkeypatch):
     script = experiment("length")
     monkeypatch.setitem(script.SETTINGS, "steps", 401)
-    assert script.settings_hash() != stored("length")["settings_sha256"]
+    assert settings_hash(script.SETTINGS) != stored("length")["settings_sha256"]
 
 
 def test_every_run_is_there():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -11,6 +10,9 @@ import pytest
 import torch
 from experiments import init, stable
 from torch_tools import one_thread  # noqa: F401 - a fixture for every test
+
+from attnlib import results
+from attnlib.results import settings_hash
 
 LESSON = (
     Path(__file__).parent.parent / "notebooks/source/09_starting_and_staying_stable.md"
@@ -27,13 +29,13 @@ def in_float64():
 
 @pytest.mark.parametrize("script", [init, stable])
 def test_the_stored_numbers_were_made_with_these_settings(script) -> None:
-    stored = json.loads(script.RESULT.read_text(encoding="utf-8"))
+    stored = results.stored(script.RESULT.stem)
     assert stored["settings"] == script.SETTINGS
-    assert stored["settings_sha256"] == script.settings_hash()
+    assert stored["settings_sha256"] == settings_hash(script.SETTINGS)
 
 
 def test_every_run_of_the_first_weights_is_there() -> None:
-    stored = json.loads(init.RESULT.read_text(encoding="utf-8"))
+    stored = results.stored("init")
     for by, task in (("adam", "recall"), ("sgd", "recall"), ("text", "text")):
         assert list(stored[by]) == list(init.SETTINGS["starts"])
         for runs in stored[by].values():
@@ -41,7 +43,7 @@ def test_every_run_of_the_first_weights_is_there() -> None:
 
 
 def test_every_run_of_the_growing_scores_is_there_and_one_comes_out_again() -> None:
-    stored = json.loads(stable.RESULT.read_text(encoding="utf-8"))["runs"]
+    stored = results.stored("stable")["runs"]
     assert list(stored) == stable.SETTINGS["remedies"]
     for by_rate in stored.values():
         assert [float(rate) for rate in by_rate] == stable.SETTINGS["rates"]

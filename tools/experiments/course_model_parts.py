@@ -10,7 +10,6 @@ large differences only. Writes attnlib/data/results/course_model_parts.json.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 from pathlib import Path
@@ -30,6 +29,7 @@ from attnlib.head_diagnostics import (  # noqa: E402
 )
 from attnlib.nn.language import LanguageModel  # noqa: E402
 from attnlib.nn.text import plays  # noqa: E402
+from attnlib.results import settings_hash  # noqa: E402
 
 RESULT = ROOT / "attnlib/data/results/course_model_parts.json"
 SETTINGS = {
@@ -44,12 +44,6 @@ SETTINGS = {
     "periods": [20, 33, 47],
     "measured_windows": 64,
 }
-
-
-def settings_hash() -> str:
-    """What the stored numbers must have been made with."""
-    packed = json.dumps(SETTINGS, sort_keys=True).encode()
-    return hashlib.sha256(packed).hexdigest()
 
 
 def table(per_head: np.ndarray) -> list[list[float]]:
@@ -110,7 +104,7 @@ def written(arms: dict[str, dict[str, object]]) -> str:
     """All arms as JSON, with the settings that they were made with."""
     result = {
         "settings": SETTINGS,
-        "settings_sha256": settings_hash(),
+        "settings_sha256": settings_hash(SETTINGS),
         "even_sink": even_sink(),
         "arms": arms,
     }

@@ -12,7 +12,6 @@ attnlib/data/results/digits_positions.json.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from torch.nn.functional import cross_entropy
 from attnlib import positions
 from attnlib.nn.placed import Block, draw_linear
 from attnlib.nn.train import train
+from attnlib.results import settings_hash
 
 DATA = Path(__file__).resolve().parents[2] / "attnlib/data"
 RESULT = DATA / "results/digits_positions.json"
@@ -50,12 +50,6 @@ SETTINGS = {
     "batch": 64,
     "lr": 3e-3,
 }
-
-
-def settings_hash() -> str:
-    """What the stored numbers must have been made with."""
-    packed = json.dumps(SETTINGS, sort_keys=True).encode()
-    return hashlib.sha256(packed).hexdigest()
 
 
 def patches(pictures: torch.Tensor) -> torch.Tensor:
@@ -150,7 +144,7 @@ def main() -> None:
             print(n, scheme, row, flush=True)
     stored = {
         "settings": SETTINGS,
-        "settings_sha256": settings_hash(),
+        "settings_sha256": settings_hash(SETTINGS),
         "accuracy": found,
     }
     RESULT.parent.mkdir(parents=True, exist_ok=True)

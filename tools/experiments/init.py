@@ -10,7 +10,6 @@ from "xavier" in one thing only. Writes attnlib/data/results/init.json.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from attnlib.nn.placed import PlacedModel
 from attnlib.nn.recall import RecallModel
 from attnlib.nn.text import characters, windows
 from attnlib.nn.train import train
+from attnlib.results import settings_hash
 
 RESULT = Path(__file__).resolve().parents[2] / "attnlib/data/results/init.json"
 XAVIER = {"gain": 1.0, "std": None, "gain_v": 1.0, "noise": 0.0}
@@ -60,12 +60,6 @@ SETTINGS = {
         "text": "attnlib/data/shakespeare.txt.gz",
     },
 }
-
-
-def settings_hash() -> str:
-    """What the stored numbers must have been made with."""
-    packed = json.dumps(SETTINGS, sort_keys=True).encode()
-    return hashlib.sha256(packed).hexdigest()
 
 
 @torch.no_grad()
@@ -169,7 +163,7 @@ def main() -> None:
             print(optimiser, name, found[optimiser][name], flush=True)
         found["text"][name] = [text(how, seed) for seed in SETTINGS["text"]["seeds"]]
         print("text", name, found["text"][name], flush=True)
-    stored = {"settings": SETTINGS, "settings_sha256": settings_hash(), **found}
+    stored = {"settings": SETTINGS, "settings_sha256": settings_hash(SETTINGS), **found}
     RESULT.parent.mkdir(parents=True, exist_ok=True)
     RESULT.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
 

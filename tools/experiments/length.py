@@ -11,7 +11,6 @@ text. Writes attnlib/data/results/length.json.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from attnlib.nn.placed import SCHEMES, PlacedModel
 from attnlib.nn.rotary import Rotary
 from attnlib.nn.text import characters, windows
 from attnlib.nn.train import train
+from attnlib.results import settings_hash
 
 RESULT = Path(__file__).resolve().parents[2] / "attnlib/data/results/length.json"
 SETTINGS = {
@@ -41,12 +41,6 @@ SETTINGS = {
     "measured_last": 16,
     "text": "attnlib/data/shakespeare.txt.gz",
 }
-
-
-def settings_hash() -> str:
-    """What the stored numbers must have been made with."""
-    packed = json.dumps(SETTINGS, sort_keys=True).encode()
-    return hashlib.sha256(packed).hexdigest()
 
 
 def trained(scheme: str, seed: int) -> PlacedModel:
@@ -136,7 +130,7 @@ def main() -> None:
                 print(how, seed, {n: losses[how][n][-1] for n in losses[how]})
     stored = {
         "settings": SETTINGS,
-        "settings_sha256": settings_hash(),
+        "settings_sha256": settings_hash(SETTINGS),
         "losses": losses,
     }
     RESULT.parent.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,6 @@ attnlib/data/results/stable.json.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from attnlib.nn import MultiHeadAttention
 from attnlib.nn.recall import RecallModel, draw_pairs
 from attnlib.nn.stable import Softcap, article_clip, hold_norms
 from attnlib.nn.train import train
+from attnlib.results import settings_hash
 
 RESULT = Path(__file__).resolve().parents[2] / "attnlib/data/results/stable.json"
 SETTINGS = {
@@ -42,12 +42,6 @@ SETTINGS = {
     "first_scale": 4.0,
     "questions": 2000,
 }
-
-
-def settings_hash() -> str:
-    """What the stored numbers must have been made with."""
-    packed = json.dumps(SETTINGS, sort_keys=True).encode()
-    return hashlib.sha256(packed).hexdigest()
 
 
 def run(remedy: str, rate: float, seed: int) -> dict[str, float]:
@@ -94,7 +88,11 @@ def main() -> None:
             found = [run(remedy, rate, seed) for seed in SETTINGS["seeds"]]
             runs[remedy][str(rate)] = found
             print(remedy, rate, found, flush=True)
-    stored = {"settings": SETTINGS, "settings_sha256": settings_hash(), "runs": runs}
+    stored = {
+        "settings": SETTINGS,
+        "settings_sha256": settings_hash(SETTINGS),
+        "runs": runs,
+    }
     RESULT.parent.mkdir(parents=True, exist_ok=True)
     RESULT.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
 

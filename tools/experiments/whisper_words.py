@@ -15,7 +15,6 @@ at which millisecond each word begins.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 
@@ -23,6 +22,7 @@ import torch
 
 from attnlib.nn.models import whisper
 from attnlib.nn.models.sound import RATE, log_mel
+from attnlib.results import settings_hash
 
 DATA = Path(__file__).resolve().parents[2] / "attnlib/data"
 RESULT = DATA / "results/whisper_words.json"
@@ -34,12 +34,6 @@ SETTINGS = {
     "pause_ms": 1000,
     "frames_a_bin": 5,  # of 20 ms: tenths of a second
 }
-
-
-def settings_hash() -> str:
-    """What the stored numbers must have been made with."""
-    packed = json.dumps(SETTINGS, sort_keys=True).encode()
-    return hashlib.sha256(packed).hexdigest()
 
 
 def paused(sound: torch.Tensor) -> torch.Tensor:
@@ -93,7 +87,7 @@ def main() -> None:
     plain, with_pause = summary(model, sound), summary(model, paused(sound))
     stored = {
         "settings": SETTINGS,
-        "settings_sha256": settings_hash(),
+        "settings_sha256": settings_hash(SETTINGS),
         **plain,
         "best_frame_paused": with_pause["best_frame"],
     }

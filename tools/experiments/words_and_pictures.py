@@ -10,7 +10,6 @@ words. Writes attnlib/data/results/words_and_pictures.json.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from sklearn.datasets import load_digits
 
 from attnlib.nn import canvases
 from attnlib.nn.train import train
+from attnlib.results import settings_hash
 
 DATA = Path(__file__).resolve().parents[2] / "attnlib/data"
 RESULT = DATA / "results/words_and_pictures.json"
@@ -33,12 +33,6 @@ SETTINGS = {
     "batch": 64,
     "lr": 3e-3,
 }
-
-
-def settings_hash() -> str:
-    """What the stored numbers must have been made with."""
-    packed = json.dumps(SETTINGS, sort_keys=True).encode()
-    return hashlib.sha256(packed).hexdigest()
 
 
 def data() -> tuple[canvases.Canvases, canvases.Canvases]:
@@ -98,9 +92,10 @@ def main() -> None:
             print(runs[-1], flush=True)
     RESULT.parent.mkdir(exist_ok=True)
     rows = ",\n  ".join(json.dumps(run) for run in runs)
+    made_with = settings_hash(SETTINGS)
     RESULT.write_text(
         f'{{"settings": {json.dumps(SETTINGS)},\n'
-        f' "settings_sha256": "{settings_hash()}",\n "runs": [\n  {rows}\n ]}}\n',
+        f' "settings_sha256": "{made_with}",\n "runs": [\n  {rows}\n ]}}\n',
         encoding="utf-8",
     )
 

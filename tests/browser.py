@@ -239,7 +239,17 @@ def run_all(watch: Watched, running: Lab, notebook: str, timeout: float = 180) -
     page.click("div.lm-MenuBar-itemLabel:text-is('Run')")
     page.click("li.lm-Menu-item:has-text('Run All Cells')")
     eventually(page, f"{notebook} begins to run", "() => window.began")
-    page.wait_for_function(f"() => !{some}", timeout=1000 * timeout)
+    # Between two cells no prompt has a star for a moment. So all of them have numbers,
+    # or there has been no star for a while: then a cell has failed.
+    page.wait_for_function(
+        f"""() => {{
+      const prompts = [...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')];
+      window.calm = {some} ? null : window.calm ?? performance.now();
+      return prompts.every(prompt => /\\d/.test(prompt.textContent))
+        || (window.calm !== null && performance.now() - window.calm > 5000);
+    }}""",
+        timeout=1000 * timeout,
+    )
     while not running.idle(notebook):
         if time.monotonic() > deadline + timeout:
             raise RuntimeError(f"{notebook}: the kernel does not come to rest")

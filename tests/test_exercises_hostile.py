@@ -364,6 +364,19 @@ def calling_itself():
         calling_itself()
 
 
+class Stubborn:
+    """Raises while it is thrown away, as an alarm at that moment would."""
+
+    def __del__(self):
+        raise run.TimeUp
+
+
+def test_what_raises_while_it_is_thrown_away_is_not_heard_of():
+    hook = sys.unraisablehook
+    assert run.run(lambda: Stubborn() and 3, ()).value == 3
+    assert sys.unraisablehook is hook
+
+
 @pytest.fixture
 def _never_longer_than_a_minute():
     """A loop that is not stopped ends the test run with a traceback, not never."""

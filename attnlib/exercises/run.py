@@ -130,6 +130,9 @@ def _quiet(text: _Sink) -> Iterator[None]:
     dice = random.getstate()
     stdin, real_input, recursion = sys.stdin, builtins.input, sys.getrecursionlimit()
     sys.stdin, builtins.input = _NoStdin(), _no_input
+    # An alarm may ring while an object is being thrown away; nobody is to hear of it.
+    hook = sys.unraisablehook
+    sys.unraisablehook = lambda unraisable: None
     try:
         with (
             _no_exit(),
@@ -146,6 +149,7 @@ def _quiet(text: _Sink) -> Iterator[None]:
             yield
     finally:
         sys.stdin, builtins.input = stdin, real_input
+        sys.unraisablehook = hook
         sys.setrecursionlimit(recursion)
         np.random.set_state(state)  # noqa: NPY002
         random.setstate(dice)

@@ -162,10 +162,11 @@ def first_weights(
 
     >>> from attnlib.nn import MultiHeadAttention
     >>> generator = torch.Generator().manual_seed(0)
-    >>> layer = MultiHeadAttention(512, 8, init="gpt2", n_layers=12)
+    >>> layer = MultiHeadAttention(
+    ...     512, 8, init="gpt2", n_layers=12, generator=generator)
     >>> start = first_weights(layer, generator=generator)
-    >>> round(start.score_std, 1), round(start.entropy, 2)
-    (0.2, 0.99)
+    >>> round(start.score_std, 1), start.entropy > 0.98
+    (0.2, True)
     """
     n = size("n", n, least=2)
     if not dtype.is_floating_point:

@@ -208,6 +208,21 @@ def _turned(
     return new, kept * sin_b + b * cos_b
 
 
+# Wrong frequencies, which a sinusoid and RoPE can share.
+_FREQUENCIES = (
+    "frequency_not_doubled",
+    "frequency_doubled_twice",
+    "frequency_from_one",
+    "frequency_to_the_end",
+    "frequency_sign",
+    "frequency_one",
+    "frequency_reversed",
+    "frequency_of_16",
+    "base_1000",
+    "base_100000",
+    "base_500000",
+    "base_missing",
+)
 SINUSOIDAL = Family(
     "sinusoidal",
     sinusoidal,
@@ -216,18 +231,7 @@ SINUSOIDAL = Family(
             "angles_zero",
             "frequency_by_column",
             "frequency_by_column_doubled",
-            "frequency_not_doubled",
-            "frequency_doubled_twice",
-            "frequency_from_one",
-            "frequency_to_the_end",
-            "frequency_sign",
-            "frequency_one",
-            "frequency_reversed",
-            "frequency_of_16",
-            "base_1000",
-            "base_100000",
-            "base_500000",
-            "base_missing",
+            *_FREQUENCIES,
         ),
         "angle": ("angles_in_turns", "angles_in_degrees"),
         "positions": ("positions_from_one", "positions_over_n"),
@@ -257,18 +261,7 @@ ROPE = Family(
         ),
         "frequency": (
             "angles_zero",
-            "frequency_not_doubled",
-            "frequency_doubled_twice",
-            "frequency_from_one",
-            "frequency_to_the_end",
-            "frequency_sign",
-            "frequency_one",
-            "frequency_reversed",
-            "frequency_of_16",
-            "base_1000",
-            "base_100000",
-            "base_500000",
-            "base_missing",
+            *_FREQUENCIES,
         ),
         "unit": ("angles_in_turns", "angles_in_degrees"),
         "positions": (

@@ -1,0 +1,1 @@
+"""The clinic's zoo: right and wrong attentions, written as people write them."""

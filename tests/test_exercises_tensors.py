@@ -14,9 +14,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from attnlib.clinic import probes
+from attnlib.clinic import limit, probes, run, tensors
 from attnlib.clinic.families.softmax import SOFTMAX
-from attnlib.exercises import limit, run, tensors
 from attnlib.exercises.exercise import Exercise, Part
 from attnlib.exercises.judging import judge_function
 from attnlib.exercises.laws import rows_sum_to_one
@@ -423,7 +422,7 @@ def test_an_error_of_torch_is_explained(answer, words):
 def test_the_exercises_of_torch_lessons_load_no_torch_before_they_are_checked():
     code = (
         "import sys; import attnlib.exercises as e;"
-        "from attnlib.exercises import tensors;"
+        "from attnlib.clinic import tensors;"
         "e.names(); e.check('softmax', lambda x, axis=-1: x);"
         "assert tensors.loaded() == ();"
         "assert 'torch' not in sys.modules"

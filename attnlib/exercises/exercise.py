@@ -23,7 +23,7 @@ How to add one to lesson NN, in `attnlib/exercises/lesson_NN.py`:
    `lesson_*.py` are found by their names.
 8. Where the answer is written in PyTorch: `tensors=True`. Cases and family stay NumPy;
    each array becomes a tensor just before the call, and in-place changes are seen. The
-   solution takes `torch` and `F` from `attnlib.exercises.tensors`, which import late.
+   solution takes `torch` and `F` from `attnlib.clinic.tensors`, which import late.
 9. Three hints: where to look; the idea; nearly the line. None holds the solution.
 10. Copy `get(name).stub_source` into the exercise cell of the notebook.
 11. Run `pytest tests/test_exercises_*.py tests/test_clinic_*.py`: they take in every

@@ -16,13 +16,13 @@ import numpy as np
 from attnlib.clinic.case import Outcome, Result, error_name
 from attnlib.clinic.catalogue import Mistake, get
 from attnlib.clinic.evidence import evidence
+from attnlib.clinic.limit import Clock
 from attnlib.clinic.match import Match, Table, close
+from attnlib.clinic.run import LIMIT, Ran, run
+from attnlib.clinic.tensors import as_tensors, draw
 from attnlib.exercises import compare, explain, frames, pattern, stubs, text
 from attnlib.exercises.exercise import Exercise
-from attnlib.exercises.limit import Clock
 from attnlib.exercises.read import Read, read
-from attnlib.exercises.run import LIMIT, Ran, run
-from attnlib.exercises.tensors import as_tensors, draw
 
 Status = Literal[
     "not started",

@@ -9,6 +9,7 @@ from attnlib.clinic.families.gradients import ATTENTION_GRADIENT
 from attnlib.clinic.families.in_proj import FROM_IN_PROJ
 from attnlib.clinic.families.sdpa import MATCH_SDPA
 from attnlib.clinic.probes_torch import gradient_cases, in_proj_cases, sdpa_cases
+from attnlib.clinic.tensors import F, torch
 from attnlib.exercises.exercise import (
     Exercise,
     Law,
@@ -17,7 +18,6 @@ from attnlib.exercises.exercise import (
     ValueExercise,
 )
 from attnlib.exercises.laws import batch_independent, finite, invariant
-from attnlib.exercises.tensors import F, torch
 
 
 def attention_gradient(q, k, v, grad_out):

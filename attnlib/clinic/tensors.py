@@ -1,4 +1,4 @@
-"""Exercises on PyTorch tensors, without importing torch before one is checked.
+"""PyTorch tensors, without importing torch before a function wants one.
 
 Cases, families and matching are NumPy, also here: the arguments become tensors just
 before the learner's function is called, and `read` turns its results back.
@@ -66,12 +66,23 @@ def settings_put_back() -> Iterator[None]:
     dice = torch.random.get_rng_state()
     dtype, threads = torch.get_default_dtype(), torch.get_num_threads()
     device, gradients = torch.get_default_device(), torch.is_grad_enabled()
+    on_gpu = torch.cuda.is_initialized()
+    gpu_dice = torch.cuda.get_rng_state_all() if on_gpu else []
+    strict, fast = torch.are_deterministic_algorithms_enabled(), torch.backends.mha
+    fast_path, precision = fast.get_fastpath_enabled(), _precision()
     printing = vars(importlib.import_module("torch._tensor_str").PRINT_OPTS)
     printed = dict(printing)
     try:
         yield
     finally:
         torch.random.set_rng_state(dice)
+        if gpu_dice:
+            torch.cuda.set_rng_state_all(gpu_dice)
+        if torch.are_deterministic_algorithms_enabled() != strict:
+            torch.use_deterministic_algorithms(strict)
+        fast.set_fastpath_enabled(fast_path)
+        if _precision() != precision:
+            torch.set_float32_matmul_precision(precision)
         torch.set_default_dtype(dtype)
         torch.set_grad_enabled(gradients)
         printing.update(printed)
@@ -79,3 +90,7 @@ def settings_put_back() -> Iterator[None]:
             torch.set_default_device(None if device.type == "cpu" else device)
         if torch.get_num_threads() != threads:
             torch.set_num_threads(threads)
+
+
+def _precision() -> str:
+    return str(torch.get_float32_matmul_precision())

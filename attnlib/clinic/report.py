@@ -87,7 +87,7 @@ class Report:
     def evidence(self) -> dict[str, str]:
         """By number, the sentence with the value that gave the mistake away."""
         return {
-            code: " ".join(m.evidence for m in self.mistakes if m.code == code)
+            code: " ".join(capital(m.evidence) for m in self.mistakes if m.code == code)
             for code in self.codes
         }
 
@@ -149,7 +149,7 @@ def _finding(finding: Finding, before: str) -> Iterator[str]:
     for sentence in (
         finding.sentence,
         gave_away(finding.evidence) if finding.evidence else "",
-        f"To mend it: {finding.mend}" if finding.mend else "",
+        finding.mend,
         finding.seen,
     ):
         if sentence:

@@ -10,6 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from attnlib.clinic import words
+from attnlib.clinic.words import TWO_MISTAKES as TWO_MISTAKES
+from attnlib.clinic.words import a as a
+from attnlib.clinic.words import capital as capital
+from attnlib.clinic.words import gave_away as gave_away
+from attnlib.clinic.words import listed as listed
+
 Shape = tuple[int, ...]
 
 # --- what a value is, in the middle of a sentence ---------------------------------
@@ -46,28 +53,9 @@ COROUTINE = "it is an `async def`. A plain `def` is wanted."
 RETURNS_CALLABLE = "it returns a function. Did you forget to call it, with ()?"
 
 
-def a(noun: str) -> str:
-    """The noun with its article."""
-    u = noun.startswith(("Un", "un")) and not noun.startswith(("Uni", "uni"))
-    vowel = noun[:1].lower() in "aeio" or u or noun.startswith("nd")  # an ndarray
-    return f"{'an' if vowel else 'a'} {noun}"
-
-
-def capital(sentence: str) -> str:
-    """The sentence with a capital."""
-    return sentence[:1].upper() + sentence[1:]
-
-
 def called(name: str) -> str:
     """A result in a sentence: words as they are, names of code in backticks."""
     return name if name.startswith("the ") else f"`{name}`"
-
-
-def listed(words: Sequence[str]) -> str:
-    """a, b and c."""
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 # --- check, in the order it looks ---------------------------------------------------
@@ -235,22 +223,15 @@ def printed(characters: int) -> str:
     return f"(Your function printed {characters} characters; check kept them hidden.)"
 
 
-def gave_away(number: str) -> str:
-    return f"What gave it away: {number}"
-
-
 def one_of_two(position: int, name: str) -> str:
     return f"{('First', 'Second')[position]}: {name}."
-
-
-TWO_MISTAKES = "Two mistakes at once."
 
 
 def not_the_first(codes: Sequence[str], reports: Sequence[str]) -> str:
     """Where else a mistake was seen, and its number in the course's list."""
     lines = []
     if reports:
-        lines.append(f"You are not the first: {listed(reports)}.")
+        lines.append(words.not_the_first(reports))
     if codes:
         lines.append(f"({listed(codes)} in the course's list of mistakes.)")
     return " ".join(lines)
@@ -276,8 +257,8 @@ def differs(case: str, given: str, yours: str, right: str) -> str:
 
 
 def outside(names: Sequence[str]) -> str:
-    words = listed([f"`{name}`" for name in names])
-    return f"({words}: from the notebook, the same in every case. Use the arguments.)"
+    quoted = listed([f"`{name}`" for name in names])
+    return f"({quoted}: from the notebook, the same in every case. Use the arguments.)"
 
 
 def block(label: str, value: str) -> str:

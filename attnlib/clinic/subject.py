@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 from attnlib.shapes import Array
 
-LIMIT = 3.0  # seconds for one call
-
 
 @dataclass(frozen=True)
 class Weights:
@@ -51,6 +49,8 @@ class Takes:
     no_cross: bool = False  # a function needs n_q == n_k
     grouped: bool = False  # k and v may have fewer heads than q
     mask_dims: tuple[int, ...] = ()  # the ranks of masks it takes: 2, 3, 4
+    item_masks: bool = False  # each item of a batch may have a mask of its own
+    d_k: int = 0  # the only width that it takes, if it says so
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,7 @@ class Answer:
     seconds: float = 0.0
     timed_out: bool = False
     changed: tuple[str, ...] = ()  # which arguments differ afterwards: "q", "mask", ...
+    dtype: str = ""  # of the result, as it was returned
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ class FunctionSubject:
     takes: Takes
     tensors: bool  # it is handed torch tensors
     ask: Callable[..., Answer]
+    notes: tuple[str, ...] = ()  # sentences: what could not be handed in, and why
 
     def call(
         self,
@@ -109,6 +111,7 @@ class ModuleSubject:
     ask: Callable[..., Answer]
     read: Callable[[], Weights]
     write: Callable[[Weights], None]
+    notes: tuple[str, ...] = ()  # sentences: what was guessed, or could not be done
 
     @property
     def weights(self) -> Weights:

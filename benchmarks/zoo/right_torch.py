@@ -39,6 +39,8 @@ def sdpa_without_mask(q, k, v):
 
 
 def sdpa_causal(q, k, v):
+    if q.size(-2) != k.size(-2):  # is_causal would align the mask at the top left
+        raise ValueError("self attention: as many queries as keys")
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
@@ -121,8 +123,10 @@ def flex(q, k, v, mask=None):
 
 
 def flex_causal(q, k, v):
+    ahead = k.size(-2) - q.size(-2)
+
     def causal(score, b, h, i, j):
-        return torch.where(i >= j, score, -float("inf"))
+        return torch.where(i + ahead >= j, score, -float("inf"))
 
     return flex_attention(q, k, v, score_mod=causal)
 

@@ -1,0 +1,139 @@
+"""What an exam needs to know of a subject: questions, answers, and what is right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from attnlib.clinic.black_box.core import attend
+from attnlib.clinic.black_box.questions import Maker, Question, function_questions
+from attnlib.clinic.black_box.slots import Slots, function_slots
+from attnlib.clinic.black_box.traits import NOTHING, PLAIN, Found, Traits
+from attnlib.clinic.case import RIGHT, Faults, Result, View
+from attnlib.clinic.subject import Answer, FunctionSubject, Takes
+from attnlib.shapes import Array
+
+
+class Bench(Protocol):
+    """A subject beside its right version and all its wrong ones."""
+
+    @property
+    def takes(self) -> Takes:
+        """What the subject can be handed."""
+
+    @property
+    def questions(self) -> Sequence[Any]:
+        """The ordinary questions, each with a name."""
+
+    def ask(self, question: Any) -> Answer:
+        """Put a question to the subject."""
+
+    def simulate(
+        self,
+        question: Any,
+        traits: Traits = PLAIN,
+        faults: Faults = RIGHT,
+        found: Found = NOTHING,
+    ) -> Array:
+        """What a variant would answer."""
+
+    def slots(self, traits: Traits) -> Slots:
+        """All mistakes that this kind of attention can hold."""
+
+    def view(self, question: Any, out: Result, traits: Traits) -> View:
+        """What one answer lets us see."""
+
+    def extreme(self, kind: str) -> Any | None:
+        """A question at the edge; None where the subject cannot be asked it."""
+
+
+class FunctionBench:
+    """A function of q, k and v."""
+
+    def __init__(
+        self, subject: FunctionSubject, seed: int, dtype: str | None = None
+    ) -> None:
+        self.subject, self.takes, self.dtype = subject, subject.takes, dtype
+        self.seed = seed
+        self.questions: list[Question] = function_questions(
+            np.random.default_rng(seed), subject.takes
+        )
+
+    def ask(self, question: Question) -> Answer:
+        """Call the function."""
+        q = question
+        causal = q.causal if self.takes.causal else None
+        return self.subject.call(
+            q.q, q.k, q.v, q.mask, causal=causal, dtype=self.dtype
+        )
+
+    def simulate(
+        self,
+        question: Question,
+        traits: Traits = PLAIN,
+        faults: Faults = RIGHT,
+        found: Found = NOTHING,
+    ) -> Array:
+        """The output of a variant, (..., n_q, d_v)."""
+        q = question
+        _, out = attend(
+            q.q, q.k, q.v, q.mask, q.causal, traits=traits, faults=faults, found=found
+        )
+        return out
+
+    def slots(self, traits: Traits) -> Slots:
+        """All mistakes of a function that takes these arguments."""
+        takes = self.takes
+        return function_slots(
+            traits, mask=takes.mask, causal=takes.causal, grouped=takes.grouped
+        )
+
+    def view(self, question: Question, out: Result, traits: Traits) -> View:
+        """The weights, where the values are one-hot."""
+        q, k = question.q, question.k
+        raw = q @ np.swapaxes(k, -1, -2) if q.shape[-3:-2] == k.shape[-3:-2] else None
+        allowed = None
+        if raw is not None:
+            look = np.ones(raw.shape, bool)
+            if question.mask is not None:
+                look &= question.mask
+            if question.causal or traits.causal:
+                look &= np.tri(*raw.shape[-2:], raw.shape[-1] - raw.shape[-2], dtype=bool)
+            allowed = look
+        weights = out if question.xray and raw is not None and out.shape == raw.shape else None
+        sizes = {
+            "n_q": q.shape[-2],
+            "n_k": k.shape[-2],
+            "d_k": q.shape[-1],
+            "d_v": question.v.shape[-1],
+            "n_heads": q.shape[-3] if q.ndim > 2 else 1,
+            "d_model": q.shape[-1] * (q.shape[-3] if q.ndim > 2 else 1),
+        }
+        return View(weights, raw, q, k, allowed, sizes)
+
+    def sees(self) -> Array:
+        """(n, n): whether the output of query i changes with the value of key j."""
+        n = 9
+        make = Maker(np.random.default_rng(self.seed + 1), self.takes)
+        asked = make.ask("who sees whom", n, n, 4, 3)
+        before = self.ask(asked).out
+        pattern = np.ones((n, n), bool)
+        if before is None or before.shape[-2] != n:
+            return pattern
+        for j in range(n):
+            v = asked.v.copy()
+            v[..., j, :] += 3.0
+            after = self.ask(Question(asked.name, asked.q, asked.k, v)).out
+            if after is None or after.shape != before.shape:
+                return np.ones((n, n), bool)
+            moved = np.abs(after - before).reshape(-1, n, after.shape[-1])
+            pattern[:, j] = ~(moved.max(axis=(0, 2)) < 1e-12)  # NaN counts as moved
+        return pattern
+
+    def extreme(self, kind: str) -> Question | None:
+        """See `edges`."""
+        from attnlib.clinic.black_box.edges import function_edge
+
+        return function_edge(kind, self.takes, self.seed)

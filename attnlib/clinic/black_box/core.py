@@ -1,0 +1,196 @@
+"""Scaled dot-product attention as a black box may do it: every mistake built in.
+
+Written apart from `attnlib.attention` on purpose. A row, column or stack in which all
+scores are -inf gives NaN here, as in a plain softmax, unless a fault says "guarded":
+what happens to queries that may look at nothing is examined by itself.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from attnlib.clinic.black_box.looks import Truth, allowed, parse_fill
+from attnlib.clinic.black_box.scores import Float, scores
+from attnlib.clinic.black_box.traits import NOTHING, PLAIN, Found, Traits
+from attnlib.clinic.case import RIGHT, Faults
+
+Axes = int | tuple[int, ...]
+AXES: dict[str, Axes] = {
+    "axis_second_last": -2,
+    "axis_heads": -3,
+    "axis_zero": 0,
+    "softmax_over_heads": (-3, -1),
+    "axis_table": (-2, -1),
+    "axis_all": (-3, -2, -1),
+    "axis_everything": (0, -3, -2, -1),
+}
+
+
+def attend(
+    q: Float,
+    k: Float,
+    v: Float,
+    mask: Truth | None = None,
+    causal: bool = False,
+    *,
+    traits: Traits = PLAIN,
+    faults: Faults = RIGHT,
+    found: Found = NOTHING,
+) -> tuple[Float, Float]:
+    """Return (weights, out) of q (..., n_q, d_k), k (..., n_k, d_k), v (..., n_k, d_v).
+
+    q may have a multiple of the heads of k and v, which neighbours then share.
+    """
+    if q.ndim > 2 and q.shape[-3] != k.shape[-3]:
+        k, v = (grouped(a, q.shape[-3], faults) for a in (k, v))
+    s = scores(q, k, v, traits, faults, found)
+    look = allowed(mask, causal, s.shape, traits, faults)
+    weights = weigh(s, look, q.shape[-1], traits, faults, found)
+    if "scale_after" in faults:
+        weights = weights / math.sqrt(q.shape[-1])
+    if "weights_averaged" in faults and weights.ndim > 2:
+        weights = np.repeat(
+            weights.mean(axis=-3, keepdims=True), weights.shape[-3], axis=-3
+        )
+    if "weights_transposed" in faults:
+        weights = np.swapaxes(weights, -1, -2)
+    if "values_are_keys" in faults:
+        v = k
+    elif "values_are_queries" in faults:
+        v = q
+    out = np.asarray((s if "scores_mixed" in faults else weights) @ v)
+    if "softmax_on_out" in faults:
+        out = softmax(out, -1, False)
+    if "out_scaled" in faults:
+        out = out / math.sqrt(q.shape[-1])
+    return weights, out
+
+
+def grouped(kv: Float, n_heads: int, faults: Faults) -> Float:
+    """Each key head, once for every query head that shares it."""
+    n_kv = kv.shape[-3]
+    if n_heads % n_kv:
+        raise ValueError(f"n_heads={n_heads} is no multiple of n_kv_heads={n_kv}.")
+    heads = np.arange(n_heads)
+    chosen = heads // (n_heads // n_kv)
+    if "kv_heads_tiled" in faults:
+        chosen = heads % n_kv
+    elif "kv_head_first_only" in faults:
+        chosen = np.zeros(n_heads, int)
+    elif "kv_heads_reversed" in faults:
+        chosen = chosen[::-1]
+    return np.asarray(np.take(kv, chosen, axis=-3))
+
+
+def weigh(
+    s: Float,
+    look: Truth | None,
+    d_k: int,
+    traits: Traits,
+    faults: Faults,
+    found: Found,
+) -> Float:
+    """From scores and a mask to weights."""
+    guarded = "guarded" in faults
+    online = next((key for key in faults if key.startswith("online_")), None)
+    if online is not None and "finite_start" not in online:
+        hidden = s if look is None else np.where(look, s, -np.inf)
+        return in_blocks(hidden, online)
+    if {"softmax_missing", "softmax_on_out"} & faults:
+        return s if look is None else np.where(look, s, 0.0)
+    if look is None:
+        return _all_softmax(s, faults, guarded)
+    look = np.broadcast_to(look, np.broadcast_shapes(look.shape, s.shape))
+    if "mask_after" in faults:
+        return np.where(look, _all_softmax(s, faults, guarded), 0)
+    if {"mask_after_divided", "mask_after_divided_safely"} & faults:
+        kept = np.where(look, _all_softmax(s, faults, guarded), 0)
+        total = kept.sum(axis=-1, keepdims=True)
+        if "mask_after_divided_safely" in faults:
+            total = np.where(total == 0, 1, total)
+        return np.asarray(kept / total)
+    if "mask_times_infinity" in faults:  # 0 * -inf is NaN
+        return _all_softmax(np.where(look, np.nan, -np.inf), faults, guarded)
+    fill = parse_fill(faults, found)
+    if "mask_added" in faults:
+        s = s + look
+    elif "mask_subtracted" in faults:
+        s = s - look
+    elif "mask_fill_added" in faults:
+        s = np.where(look, s, s + found.get("fill", -1e4))
+    elif "mask_before_scale" in faults:
+        s = np.where(look, s, found.get("fill_before_scale", -10.0) / math.sqrt(d_k))
+    elif "mask_fill_one" in faults:
+        s = np.where(look, s, 1.0)
+    elif "cap_after_mask" in faults and traits.softcap is not None:
+        s = np.where(look, traits.softcap * np.tanh(s / traits.softcap), -np.inf)
+        s = np.where(look, s, -traits.softcap)
+    else:
+        s = np.where(look, s, -np.inf if fill is None else fill)
+    weights = _all_softmax(s, faults, guarded)
+    if "masked_again" in faults:
+        weights = np.where(look, weights, 0)
+    return weights
+
+
+def _all_softmax(s: Float, faults: Faults, guarded: bool) -> Float:
+    axis: Axes = next((AXES[key] for key in AXES if key in faults), -1)
+    fits = tuple(a for a in np.atleast_1d(axis).tolist() if -s.ndim <= a < s.ndim)
+    axis = fits[0] if len(fits) == 1 else fits
+    if "sign_flipped" in faults:
+        s = -s
+    if "sigmoid" in faults:
+        return np.asarray(1 / (1 + np.exp(-s)))
+    weights = softmax(s, axis, guarded, faults)
+    if "softmax_twice" in faults:
+        weights = softmax(weights, axis, guarded, faults)
+    return weights
+
+
+def softmax(x: Float, axis: Axes, guarded: bool, faults: Faults = RIGHT) -> Float:
+    """Softmax; a slice of -inf throughout gives NaN, or zeros if guarded."""
+    largest = x.max(axis=axis, keepdims=True)
+    if guarded:
+        largest = np.where(np.isneginf(largest), 0, largest)
+    if "not_stable" in faults:
+        largest = np.zeros_like(largest)
+    elif "shift_global" in faults:
+        largest = np.full_like(largest, x.max())
+    e = np.exp(x - largest)
+    if "not_normalised" in faults:
+        return np.asarray(e)
+    total = e.sum(axis=axis, keepdims=True)
+    if "divides_by_mean" in faults:
+        total = e.mean(axis=axis, keepdims=True)
+    if "log_softmax" in faults:
+        return np.asarray(x - largest - np.log(total))
+    return np.asarray(e / (np.where(total == 0, 1, total) if guarded else total))
+
+
+def in_blocks(s: Float, fault: str) -> Float:
+    """The weights of an online softmax that forgets to rescale, for given blocks.
+
+    `fault` is "online_out_16": out is not rescaled when the largest score grows, with
+    16 keys a block; "online_sum_16": the sum is not; "online_both_16": neither is.
+    """
+    _, kind, size = fault.split("_")
+    n_k, block = s.shape[-1], int(size)
+    weights, top = np.zeros_like(s), np.full((*s.shape[:-1], 1), -np.inf)
+    total = np.zeros_like(top)
+    for start in range(0, n_k, block):
+        part = s[..., start : start + block]
+        higher = np.maximum(top, part.max(axis=-1, keepdims=True))
+        safe = np.where(np.isneginf(higher), 0, higher)
+        shrink = np.exp(np.where(np.isneginf(top), -np.inf, top) - safe)
+        e = np.exp(part - safe)
+        if kind not in ("out", "both"):
+            weights = weights * shrink
+        total = (total if kind in ("sum", "both") else total * shrink) + e.sum(
+            axis=-1, keepdims=True
+        )
+        weights[..., start : start + block] = e
+        top = higher
+    return np.asarray(weights / np.where(total == 0, 1, total))

@@ -1,0 +1,130 @@
+"""Who may look at whom, with every mistake built in. True = may look."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from attnlib.clinic.black_box.traits import Found, Traits
+from attnlib.clinic.case import Faults
+
+Truth = npt.NDArray[np.bool_]
+
+
+def allowed(
+    mask: Truth | None,
+    causal: bool,
+    shape: tuple[int, ...],
+    traits: Traits,
+    faults: Faults,
+) -> Truth | None:
+    """Mask, causal and window in one, broadcastable to `shape` (..., n_q, n_k)."""
+    n_q, n_k = shape[-2:]
+    given = None if mask is None else _given(mask, shape, faults)
+    causal = (causal or traits.causal) and "causal_missing" not in faults
+    if "causal_unasked" in faults:
+        causal = True
+    past = _past(n_q, n_k, given, faults) if causal else None
+    if "causal_of_padding" in faults and past is not None and mask is not None:
+        return np.asarray(np.tril(mask)) if mask.shape[-2] == 1 else _and(given, past)
+    if traits.window is not None:
+        near = _near(n_q, n_k, traits, faults)
+        past = near if past is None else past & near
+    if past is None or given is None:
+        return given if past is None else past
+    if "mask_dropped_beside_causal" in faults:
+        return past
+    if "causal_dropped_beside_mask" in faults:
+        return given
+    if "combined_by_or" in faults:
+        return np.asarray(past | given)
+    if "combined_by_xor" in faults:
+        return np.asarray(past ^ given)
+    return _and(given, past)
+
+
+def _and(a: Truth | None, b: Truth) -> Truth:
+    return b if a is None else np.asarray(a & b)
+
+
+def _given(mask: Truth, shape: tuple[int, ...], faults: Faults) -> Truth | None:
+    n_q, n_k = shape[-2:]
+    if "mask_ignored" in faults:
+        return None
+    if "mask_replaced_by_causal" in faults:
+        return np.tri(n_q, n_k, n_k - n_q, dtype=np.bool_)
+    if "mask_inverted" in faults:
+        mask = ~mask
+    if "mask_transposed" in faults:
+        mask = np.swapaxes(mask, -1, -2)
+    if "padding_on_both" in faults:
+        mask = mask & np.swapaxes(mask, -1, -2)
+    if mask.ndim == len(shape) and len(shape) == 4:
+        mask = _of_batch(mask, shape, faults)
+    return mask
+
+
+def _of_batch(mask: Truth, shape: tuple[int, ...], faults: Faults) -> Truth:
+    """One mask an item, handed to the wrong items or heads."""
+    batch, n_heads = shape[:2]
+    if "batch_first" in faults:
+        return mask[:1]
+    if "batch_reversed" in faults:
+        return mask[::-1]
+    items = np.arange(batch)[:, None]
+    heads = np.arange(n_heads)
+    if "mask_tiled_over_heads" in faults:
+        chosen = (items * n_heads + heads) % batch
+    elif "mask_repeated_over_items" in faults:
+        chosen = (heads * batch + items) // n_heads
+    else:
+        return mask
+    wide = np.broadcast_to(mask, (batch, n_heads, *mask.shape[-2:]))
+    return np.asarray(wide[chosen, heads])
+
+
+def _past(n_q: int, n_k: int, given: Truth | None, faults: Faults) -> Truth:
+    start = n_k - n_q
+    if "aligned_top_left" in faults:
+        start = 0
+    if {"diagonal_missing", "diagonal_missing_nan"} & faults:
+        start -= 1
+    elif "diagonal_next" in faults:
+        start += 1
+    past = np.tri(n_q, n_k, start, dtype=np.bool_)
+    if "triu" in faults:
+        return np.tri(n_k, n_q, dtype=np.bool_).T
+    if "triu_shifted" in faults:
+        return np.asarray(~past)
+    return past
+
+
+def _near(n_q: int, n_k: int, traits: Traits, faults: Faults) -> Truth:
+    if "window_missing" in faults or traits.window is None:
+        return np.ones((n_q, n_k), dtype=np.bool_)
+    keys = traits.window
+    if "window_one_more" in faults:
+        keys += 1
+    elif "window_one_less" in faults:
+        keys -= 1
+    elif "window_halved" in faults:
+        keys = keys // 2
+    start = 0 if "window_top_left" in faults else n_k - n_q
+    apart = np.arange(n_q)[:, None] + start - np.arange(n_k)  # how far back
+    if traits.both_sides:
+        apart = np.abs(apart)
+    return np.asarray(apart < keys)
+
+
+def parse_fill(faults: Faults, found: Found) -> float | None:
+    """The number put where the mask hides, if it is not -inf."""
+    if "mask_fill_other" in faults:
+        return found["fill"]
+    fills = {
+        "mask_fill_zero": 0.0,
+        "mask_fill_10": -10.0,
+        "mask_fill_100": -100.0,
+        "mask_fill_10000": -1e4,
+        "fill_lowest_finite": -1e9,
+    }
+    return next((fills[key] for key in fills if key in faults), None)

@@ -1,0 +1,141 @@
+"""What a function is asked. All sizes differ; the numbers are eighths.
+
+Each question is one call. Those marked `optional` hold a form that not every right
+attention takes, such as one mask for each item: an error there is no mistake.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attnlib.clinic.black_box.looks import Truth
+from attnlib.clinic.probes import table
+from attnlib.clinic.subject import Takes
+from attnlib.shapes import Array
+
+
+@dataclass(frozen=True)
+class Question:
+    """One call of a function: q (..., n_q, d_k), k, v, and perhaps a mask."""
+
+    name: str
+    q: Array
+    k: Array
+    v: Array
+    mask: Truth | None = None
+    causal: bool = False
+    optional: bool = False
+    xray: bool = False  # v is one-hot, so that out is the weights
+
+    def sizes(self) -> str:
+        """Its sizes by name, as a sentence holds them."""
+        q, k, v = self.q, self.k, self.v
+        return f"n_q={q.shape[-2]}, n_k={k.shape[-2]}, d_k={q.shape[-1]}, d_v={v.shape[-1]}"
+
+
+class Maker:
+    """Draws q, k and v in the forms that a subject takes."""
+
+    def __init__(self, rng: np.random.Generator, takes: Takes) -> None:
+        self.rng, self.takes = rng, takes
+        self.rank = max(takes.dims or (4,))
+
+    def batch(self, batch: int, n_heads: int) -> tuple[int, ...]:
+        """The axes before the last two."""
+        return (batch, n_heads)[: self.rank - 2]
+
+    def ask(
+        self,
+        name: str,
+        n_q: int,
+        n_k: int,
+        d_k: int,
+        d_v: int,
+        *,
+        mask: Truth | None = None,
+        causal: bool = False,
+        optional: bool = False,
+        batch: tuple[int, int] = (2, 3),
+    ) -> Question:
+        """A question with random numbers; sizes are bent to what the subject takes."""
+        front = self.batch(*batch)
+        if self.takes.no_cross:
+            n_q = n_k
+            if mask is not None and mask.shape[-2] not in (1, n_q):
+                mask = self.holes(n_q, n_k)
+        if self.takes.equal_d:
+            d_v = d_k
+        q = table(self.rng, *front, n_q, d_k)
+        k = table(self.rng, *front, n_k, d_k)
+        v = table(self.rng, *front, n_k, d_v)
+        return Question(name, q, k, v, mask, causal, optional)
+
+    def xray(
+        self, name: str, n_q: int, n_k: int, d_k: int, mask: Truth | None = None
+    ) -> Question:
+        """A question whose values are one-hot: value j has its 1 at place j."""
+        if self.takes.no_cross:
+            n_q = n_k
+        if self.takes.equal_d:
+            d_k = n_k
+        if mask is not None and mask.shape != (n_q, n_k):
+            mask = self.holes(n_q, n_k)
+        asked = self.ask(name, n_q, n_k, d_k, n_k, mask=mask)
+        v = np.broadcast_to(np.eye(n_k), asked.v.shape).copy()
+        return Question(name, asked.q, asked.k, v, mask, xray=True)
+
+    def holes(self, n_q: int, n_k: int) -> Truth:
+        """A mask with holes: no row and no column is empty, and none is the causal."""
+        rows, keys = np.arange(n_q)[:, None], np.arange(n_k)
+        mask = self.rng.random((n_q, n_k)) < 0.6
+        mask[:, 0], mask[0] = True, False
+        mask[0, [0, n_k - 1]] = True
+        return np.asarray(mask | (keys == rows + 1) | (keys + 1 == rows))
+
+
+def function_questions(rng: np.random.Generator, takes: Takes) -> list[Question]:
+    """All ordinary questions; the extreme ones are asked one by one elsewhere."""
+    make = Maker(rng, takes)
+    asked = [
+        make.ask("a small one", 4, 5, 7, 6),
+        make.xray("values that show the weights", 4, 5, 3),
+        make.ask("as many queries as keys", 5, 5, 6, 4),
+        make.ask("more queries than keys", 6, 4, 5, 3),
+        make.ask("values as wide as keys", 4, 6, 5, 5),
+        make.ask("wide keys", 3, 5, 16, 4),
+    ]
+    if takes.mask:
+        holes = make.holes(4, 5)
+        square = np.tri(5, dtype=bool)
+        asked += [
+            make.ask("a mask with holes", 4, 5, 7, 6, mask=holes),
+            make.xray("a mask, and values that show the weights", 4, 5, 3, holes),
+            make.ask("a causal mask", 5, 5, 6, 4, mask=square),
+            make.ask("a mask that hides the last keys", 5, 5, 6, 4, mask=_real(5, 2)),
+        ]
+        if make.rank == 4:
+            two = np.stack([make.holes(4, 5), np.ones((4, 5), bool)])[:, None]
+            two[1, 0, :, 2] = False
+            padding = np.stack([np.ones((1, 5), bool), _real(5, 2)[:1]])[:, None]
+            asked += [
+                make.ask("a mask for each item", 4, 5, 7, 6, mask=two, optional=True),
+                make.ask("padding", 5, 5, 6, 4, mask=padding, optional=True),
+            ]
+    if takes.causal:
+        asked += [
+            make.ask("causal", 5, 5, 6, 4, causal=True),
+            make.ask("causal, more keys than queries", 3, 5, 7, 6, causal=True),
+        ]
+        if takes.mask:
+            look = make.holes(5, 5)
+            look |= np.eye(5, dtype=bool)
+            asked.append(
+                make.ask("causal and a mask", 5, 5, 6, 4, mask=look, causal=True)
+            )
+    return asked
+
+
+def _real(n: int, hidden: int) -> Truth:
+    return np.broadcast_to(np.arange(n) < n - hidden, (n, n)).copy()

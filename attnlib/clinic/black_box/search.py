@@ -1,0 +1,149 @@
+"""Find the mistakes that give just these outputs.
+
+A variant has to give on every question what the subject gave, NaN and errors included.
+First the right one, then single mistakes, then pairs. Two things keep it fast: what
+failed one question is not asked the next, and a mistake that changes nothing on a
+question is left out of the pairs there, so that most pairs need no run of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+
+from attnlib.clinic.case import RIGHT, Faults
+from attnlib.clinic.match import EXACT, HALF_PRECISION, SINGLE_PRECISION
+from attnlib.shapes import Array
+
+Seen = Array | None  # None: the call raised
+Simulate = Callable[[int, Faults], Array]  # (number of the question, faults) -> out
+
+
+@dataclass
+class Variants:
+    """All variants of one kind of attention on one list of questions."""
+
+    simulate: Simulate
+    slots: Mapping[str, tuple[str, ...]]
+    _ran: dict[tuple[int, Faults], Seen] = field(default_factory=dict)
+    _silent: dict[tuple[int, str], bool] = field(default_factory=dict)
+
+    def out(self, question: int, faults: Faults = RIGHT) -> Seen:
+        """What this variant gives; None where it raises."""
+        asked = (question, faults)
+        if asked not in self._ran:
+            with np.errstate(all="ignore"):
+                try:
+                    self._ran[asked] = np.asarray(self.simulate(*asked), np.float64)
+                except (ValueError, IndexError, TypeError):
+                    self._ran[asked] = None
+        return self._ran[asked]
+
+    def find(self, seen: Sequence[Seen], most: int = 2) -> list[Faults]:
+        """Return the smallest sets of mistakes that give all of `seen`; RIGHT first.
+
+        Args:
+            seen: what the subject gave on each question, None where it raised.
+            most: how many mistakes a set may hold.
+
+        Returns:
+            All sets of the smallest size that fit, in the order of the slots. Empty if
+            none does.
+        """
+        for tolerance in tolerances(seen):
+            if self._fits(RIGHT, seen, tolerance):
+                return [RIGHT]
+        for tolerance in tolerances(seen):
+            for count in range(1, most + 1):
+                found = self._sets(seen, count, tolerance)
+                if found:
+                    return found
+        return []
+
+    def _sets(
+        self, seen: Sequence[Seen], count: int, tolerance: tuple[float, float]
+    ) -> list[Faults]:
+        alive: Iterable[Faults] = (
+            frozenset(keys)
+            for slots in combinations(self.slots.values(), count)
+            for keys in _one_of_each(slots)
+        )
+        for question, yours in enumerate(seen):
+            alive = [
+                faults
+                for faults in alive
+                if same(yours, self.out(question, self._loud(question, faults)), tolerance)
+            ]
+        return [f for f in alive if self._fits(f, seen, tolerance) and self._all_count(f)]
+
+    def _all_count(self, faults: Faults) -> bool:
+        """Whether no member of a set can be left out."""
+        if len(faults) < 2:
+            return True
+        questions = {question for question, _ in self._ran}
+        return all(
+            any(
+                not same(self.out(i, faults), self.out(i, faults - {key}), EXACT)
+                for i in questions
+            )
+            for key in faults
+        )
+
+    def _loud(self, question: int, faults: Faults) -> Faults:
+        """Those that change something on this question, each for itself."""
+        return frozenset(key for key in faults if not self._is_silent(question, key))
+
+    def _is_silent(self, question: int, key: str) -> bool:
+        asked = (question, key)
+        if asked not in self._silent:
+            alone = self.out(question, frozenset([key]))
+            self._silent[asked] = same(alone, self.out(question), EXACT)
+        return self._silent[asked]
+
+    def _fits(
+        self, faults: Faults, seen: Sequence[Seen], tolerance: tuple[float, float]
+    ) -> bool:
+        numbers = any(yours is not None for yours in seen)
+        return numbers and all(
+            same(yours, self.out(question, faults), tolerance)
+            for question, yours in enumerate(seen)
+        )
+
+
+def _one_of_each(slots: Sequence[tuple[str, ...]]) -> Iterable[tuple[str, ...]]:
+    if not slots:
+        yield ()
+        return
+    for key in slots[0]:
+        for rest in _one_of_each(slots[1:]):
+            yield (key, *rest)
+
+
+def tolerances(seen: Sequence[Seen]) -> tuple[tuple[float, float], ...]:
+    """What two equal results may differ by: the outputs tell in which type they are."""
+    arrays = [yours for yours in seen if yours is not None]
+    if any(_wider_than(a, np.float32) for a in arrays):
+        return EXACT, SINGLE_PRECISION
+    if any(_wider_than(a, np.float16) for a in arrays):
+        return (SINGLE_PRECISION, HALF_PRECISION)
+    return (SINGLE_PRECISION, HALF_PRECISION)
+
+
+def _wider_than(array: Array, dtype: type[np.floating]) -> bool:
+    with np.errstate(over="ignore"):
+        return not np.array_equal(array.astype(dtype), array, equal_nan=True)
+
+
+def same(a: Seen, b: Seen, tolerance: tuple[float, float]) -> bool:
+    """Whether two results agree; two errors do."""
+    if a is None or b is None:
+        return a is b
+    if a.shape != b.shape:
+        return False
+    rtol, atol = tolerance
+    finite = np.isfinite(b)
+    size = float(np.abs(b[finite]).max(initial=1.0))
+    return bool(np.allclose(a, b, rtol=rtol, atol=atol * size, equal_nan=True))

@@ -1,0 +1,220 @@
+"""Which mistakes exclude each other: one slot holds what only one line can do.
+
+Earlier slots and names win where two readings fit. Some keys are no mistakes but ways
+of writing (`HARMLESS`): they are looked for so that a mistake beside them is seen.
+"""
+
+from __future__ import annotations
+
+from attnlib.clinic.black_box.traits import Traits
+from attnlib.clinic.families.slopes import ALIBI_SLOPES
+
+Slots = dict[str, tuple[str, ...]]
+
+HARMLESS = {"guarded", "fill_lowest_finite", "mask_after_divided_safely", "masked_again"}
+
+SCORES: Slots = {
+    "scale": (
+        "scale_missing",
+        "scale_d_k",
+        "scale_twice",
+        "scale_d_model",
+        "scale_multiplied",
+        "scale_n_heads",
+        "scale_n_k",
+        "scale_n_q",
+        "scale_d_v",
+        "scale_batch",
+        "scale_d_model_whole",
+        "scale_on_one_side",
+        "scale_square",
+        "scale_of_half",
+        "scale_base_2",
+        "scale_base_e_twice",
+        "scale_after",
+    ),
+    "roles": (
+        "roles_swapped",
+        "score_q_q",
+        "score_k_k",
+        "score_q_v",
+        "score_k_v",
+        "key_reshaped",
+    ),
+    "cosine": ("cosine",),
+}
+WEIGHTS: Slots = {
+    "axis": (
+        "axis_second_last",
+        "axis_heads",
+        "softmax_over_heads",
+        "axis_zero",
+        "axis_table",
+        "axis_all",
+        "axis_everything",
+    ),
+    "softmax": (
+        "softmax_twice",
+        "softmax_missing",
+        "not_normalised",
+        "sign_flipped",
+        "sigmoid",
+        "log_softmax",
+        "softmax_on_out",
+        "divides_by_mean",
+    ),
+    "way": ("guarded", "fill_lowest_finite"),
+    "mix": (
+        "values_are_keys",
+        "values_are_queries",
+        "weights_transposed",
+        "scores_mixed",
+        "out_scaled",
+        "weights_averaged",
+    ),
+}
+MASK: Slots = {
+    "mask": (
+        "mask_after_divided_safely",
+        "mask_inverted",
+        "mask_ignored",
+        "mask_added",
+        "mask_fill_zero",
+        "mask_after",
+        "mask_fill_10",
+        "mask_fill_100",
+        "mask_before_scale",
+        "mask_subtracted",
+        "mask_fill_one",
+        "mask_times_infinity",
+        "mask_replaced_by_causal",
+    ),
+    "mask axes": (
+        "mask_transposed",
+        "padding_on_both",
+        "mask_tiled_over_heads",
+        "mask_repeated_over_items",
+        "batch_first",
+        "batch_reversed",
+    ),
+    "again": ("masked_again",),
+}
+BLOCKS = (1, 2, 3, 4)  # blocks that show in short questions; longer ones are asked apart
+ONLINE: Slots = {
+    "online": tuple(
+        f"online_{kind}_{size}" for kind in ("out", "sum", "both") for size in BLOCKS
+    ),
+}
+CAUSAL: Slots = {
+    "causal": (
+        "causal_missing",
+        "diagonal_missing",
+        "diagonal_next",
+        "aligned_top_left",
+        "triu",
+        "triu_shifted",
+    ),
+}
+BOTH: Slots = {
+    "combined": (
+        "combined_by_or",
+        "mask_dropped_beside_causal",
+        "causal_dropped_beside_mask",
+        "causal_of_padding",
+        "combined_by_xor",
+    ),
+}
+WINDOW: Slots = {
+    "window": (
+        "window_one_more",
+        "window_one_less",
+        "window_missing",
+        "window_halved",
+        "window_top_left",
+    ),
+}
+CAP: Slots = {
+    "cap": (
+        "cap_missing",
+        "cap_after_mask",
+        "cap_before_scale",
+        "cap_on_raw",
+        "cap_inside_only",
+        "cap_outside_only",
+        "cap_clipped",
+    ),
+}
+NORM: Slots = {
+    "norm": (
+        "norm_missing",
+        "norm_over_tokens",
+        "norm_over_heads",
+        "norm_over_all_features",
+        "norm_on_q_missing",
+        "norm_on_k_missing",
+    ),
+}
+ROPE: Slots = {
+    "rope": (
+        "rope_forgotten",
+        "rope_other_layout_in_k",
+        "rope_other_layout_in_q",
+        "rope_on_q_only",
+        "rope_on_k_only",
+        "rope_q_one_on",
+        "rope_k_one_on",
+        "rope_q_from_zero",
+        "rope_last_position",
+        "rope_places_doubled",
+        "rope_k_turned_twice",
+        "turned_backwards",
+        "rope_k_turned_backwards",
+        "rope_q_turned_backwards",
+        "rope_by_head",
+        "rope_by_item",
+    ),
+    "rope values": ("rope_on_v",),
+}
+GROUPS: Slots = {
+    "kv": ("kv_heads_tiled", "kv_head_first_only", "kv_heads_reversed"),
+}
+
+
+def scores_slots(traits: Traits) -> Slots:
+    """What can go wrong before the mask, for a right attention of this kind."""
+    slots = dict(SCORES)
+    if traits.softcap is not None:
+        slots |= CAP
+    if traits.qk_norm:
+        slots |= NORM
+    if traits.rope:
+        slots |= ROPE
+    if traits.alibi:
+        rules = {f"slopes: {s}": keys for s, keys in ALIBI_SLOPES.slots.items()}
+        slots |= rules | {
+            "alibi": (
+                "alibi_missing",
+                "alibi_rising",
+                "alibi_signed",
+                "alibi_from_zero",
+            )
+        }
+    return slots
+
+
+def function_slots(traits: Traits, *, mask: bool, causal: bool, grouped: bool) -> Slots:
+    """All slots of a function that takes these things."""
+    slots = scores_slots(traits) | WEIGHTS | ONLINE
+    if grouped:
+        slots |= GROUPS
+    if mask:
+        slots |= MASK
+    if causal or traits.causal:
+        slots |= CAUSAL
+    elif mask:
+        slots |= {"causal": ("causal_unasked",)}
+    if mask and (causal or traits.causal):
+        slots |= BOTH
+    if traits.window is not None:
+        slots |= WINDOW
+    return slots

@@ -1,0 +1,55 @@
+"""What a right attention may do besides: found out or told, and never blamed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+NORMS = {
+    "l2": "queries and keys of length 1",
+    "rms": "RMS-normed queries and keys",
+    "layer": "layer-normed queries and keys",
+}
+
+
+@dataclass(frozen=True)
+class Traits:
+    """The kind of attention that is right for a subject."""
+
+    causal: bool = False  # whatever it is called with
+    window: int | None = None  # keys a query sees, its own position counted
+    both_sides: bool = False  # the window reaches into the future as well
+    softcap: float | None = None
+    qk_norm: str = ""  # a key of NORMS
+    scale: float | None = None  # the factor on the scores; 1 / sqrt(d_k) if None
+    rope: str = ""  # "interleaved" or "half"
+    rope_base: float = 10000.0
+    alibi: bool = False
+
+    def words(self) -> tuple[str, ...]:
+        """Each trait as a person would say it."""
+        said: list[str] = []
+        if self.causal:
+            said.append("causal by itself")
+        if self.window is not None:
+            sides = " on both sides" if self.both_sides else ""
+            said.append(f"a window of {self.window} keys{sides}")
+        if self.softcap is not None:
+            said.append(f"scores capped at {self.softcap:g}")
+        if self.qk_norm:
+            said.append(NORMS[self.qk_norm])
+        if self.scale is not None:
+            said.append(f"scores multiplied by {self.scale:.4g}")
+        if self.rope:
+            base = "" if self.rope_base == 10000 else f", base {self.rope_base:g}"
+            said.append(f"RoPE, {self.rope} layout{base}")
+        if self.alibi:
+            said.append("ALiBi")
+        return tuple(said)
+
+
+PLAIN = Traits()
+Found = Mapping[str, float]  # numbers read off the outputs, for faults that need one
+NOTHING: Found = {}
+
+__all__ = ["NORMS", "NOTHING", "PLAIN", "Found", "Traits"]

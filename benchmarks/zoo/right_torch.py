@@ -93,10 +93,10 @@ def baddbmm(q, k, v, mask=None):
 def softmax_in_float32(q, k, v, mask=None):
     scores = q @ k.transpose(-1, -2) / math.sqrt(q.size(-1))
     if mask is not None:
-        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+        scores = scores.masked_fill(~mask, float("-inf"))
     weights = F.softmax(scores, dim=-1, dtype=torch.float32).to(q.dtype)
     if mask is not None:
-        weights = weights * mask.any(dim=-1, keepdim=True)
+        weights = weights.masked_fill(~mask.any(dim=-1, keepdim=True), 0)
     return weights @ v
 
 

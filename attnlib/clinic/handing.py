@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from attnlib.clinic.signature import plain
 from attnlib.clinic.tensors import torch
 from attnlib.shapes import Array
 
+AnyArray = npt.NDArray[Any]  # also of booleans
 Path = tuple[int | str, ...]
 DEEP = 3  # levels of tuples and dicts that are looked into
 OUT = "out output outputs result results context attn_output values y z hidden_states "
@@ -46,7 +48,12 @@ def hand_in(array: Array, dtype: str, tensors: bool, device: Any = None) -> Any:
 
 
 def hand_mask(
-    allowed: Array, kind: str, meaning: str, dtype: str, tensors: bool, dev: Any = None
+    allowed: AnyArray,
+    kind: str,
+    meaning: str,
+    dtype: str,
+    tensors: bool,
+    dev: Any = None,
 ) -> Any:
     """A boolean mask, True = may look, in the words of the one who reads it."""
     if meaning == "added":
@@ -120,10 +127,10 @@ def parts(value: object, path: Path = ()) -> Iterator[tuple[Path, Array]]:
 def _inside(value: object) -> list[tuple[int | str, object]]:
     try:
         if isinstance(value, Mapping):
-            return [(str(name), inner) for name, inner in value.items()]
+            return [(str(n), inner) for n, inner in value.items()]
         names = getattr(value, "_fields", None)
         if isinstance(value, tuple) and names:
-            return list(zip(map(str, names), value, strict=False))
+            return [(str(n), inner) for n, inner in zip(names, value, strict=False)]
         if isinstance(value, (tuple, list)):
             return list(enumerate(value[:16]))
         if dataclasses.is_dataclass(value):

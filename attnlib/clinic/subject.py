@@ -51,6 +51,7 @@ class Takes:
     mask_dims: tuple[int, ...] = ()  # the ranks of masks it takes: 2, 3, 4
     item_masks: bool = False  # each item of a batch may have a mask of its own
     d_k: int = 0  # the only width that it takes, if it says so
+    batch_is_heads: bool = False  # its mask fits only if batch == n_heads
 
 
 @dataclass(frozen=True)
@@ -153,4 +154,6 @@ def make_subject(
     seconds: float = 20.0,
 ) -> FunctionSubject | ModuleSubject | Refusal:
     """Turn an attention into a subject, or say why it cannot be examined."""
-    raise NotImplementedError
+    from attnlib.clinic.make_subject import make
+
+    return make(attention, n_heads, n_kv_heads, mask, dtype, seed, seconds)

@@ -1,0 +1,339 @@
+"""Turn any function of q, k and v into a subject, by trial calls.
+
+All sizes of a trial differ, so that nothing fits by accident. What does not work that
+way is tried with d_v == d_k, then with n_q == n_k, then with both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from attnlib.clinic.budget import Budget
+from attnlib.clinic.function_call import FORMS, FunctionCall
+from attnlib.clinic.guess import wants_tensors
+from attnlib.clinic.handing import KINDS, find_places, says_what, torch_is_there
+from attnlib.clinic.run import Ran
+from attnlib.clinic.signature import Parameter, Signature, read_signature
+from attnlib.clinic.subject import FunctionSubject, Refusal, Takes
+from attnlib.clinic.words_refused import HAND_IN, listed, raised
+from attnlib.shapes import Array
+
+BATCH, HEADS, N_Q, N_K, D_K, D_V = 2, 3, 4, 5, 6, 7
+OPTIONAL = {"mask", "causal", "enable_gqa"}
+# Arguments without a default that have a value which changes nothing.
+NEUTRAL: dict[str, tuple[object, ...]] = {
+    "dropout": (None, 0.0),
+    "training": (False,),
+    "cache": (None,),
+    "bias": (None,),
+    "padding": (None,),
+    "need_weights": (True,),
+    "start": (0,),
+}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of a trial."""
+
+    n_q: int = N_Q
+    n_k: int = N_K
+    d_k: int = D_K
+    d_v: int = D_V
+    batch: int = BATCH
+
+    def arrays(self, rank: int, kv_heads: int = HEADS, heads: int = HEADS) -> Trial:
+        """q, k and v of one rank, drawn from a generator of their own."""
+        rng = np.random.default_rng(20)
+        front = {4: (self.batch, heads), 3: (self.batch,), 2: ()}[rank]
+        back = {4: (self.batch, kv_heads), 3: (self.batch,), 2: ()}[rank]
+        shapes = (front, self.n_q, self.d_k), (back, self.n_k, self.d_k)
+        shapes = (*shapes, (back, self.n_k, self.d_v))  # type: ignore[assignment]
+        drawn = [np.round(rng.normal(size=(*a, b, c)) * 8) / 8 for a, b, c in shapes]
+        return Trial(drawn[0], drawn[1], drawn[2])
+
+
+@dataclass(frozen=True)
+class Trial:
+    q: Array
+    k: Array
+    v: Array
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"q": self.q.shape, "k": self.k.shape, "v": self.v.shape}
+
+
+def function_subject(
+    function: Callable[..., object],
+    name: str,
+    *,
+    mask: str,
+    dtype: str | None,
+    budget: Budget,
+    d_k: int | None = None,
+) -> FunctionSubject | Refusal:
+    """Find out by trial what a function takes."""
+    signature = read_signature(function)
+    found = _roles(signature, name, mask)
+    if isinstance(found, Refusal):
+        return found
+    signature, roles = found
+    call = FunctionCall(function, signature, roles, mask, budget)
+    call.dtype = dtype or "float64"
+    sentence = _fill(call, name)
+    if sentence:
+        return Refusal(sentence)
+    works = _what_works(call, name, d_k)
+    if isinstance(works, Refusal):
+        return works
+    sizes, dims = works
+    notes: list[str] = []
+    if "mask" in roles:
+        sizes = _mask_forms(call, sizes, dims, notes)
+    forms = {form for forms in call.forms.values() for form in forms}
+    takes = Takes(
+        mask=bool(forms - {"bk"}),
+        padding="bk" in forms,
+        causal="causal" in roles,
+        memory=sizes.n_q != sizes.n_k,
+        cache=False,
+        values=True,
+        dims=dims,
+        equal_d=sizes.d_k == sizes.d_v,
+        no_cross=sizes.n_q == sizes.n_k,
+        grouped=4 in dims and _grouped(call, sizes),
+        mask_dims=tuple(sorted({len(f) for f in forms - {"bk"}})),
+        item_masks=bool(forms & {"bqk", "b1qk", "bhqk"}),
+        d_k=d_k or 0,
+        batch_is_heads=sizes.batch == HEADS,
+    )
+    return FunctionSubject(name, takes, call.tensors, call.ask, tuple(notes))
+
+
+def _roles(
+    signature: Signature, name: str, meaning: str
+) -> tuple[Signature, dict[str, str]] | Refusal:
+    """Which argument is q, which k, which v, and which the mask."""
+    if signature.takes_more or signature.takes_any_name:
+        have = [p.name for p in signature.places]
+        more = [n for n in ("q", "k", "v") if n not in have][: max(0, 3 - len(have))]
+        places = list(signature.parameters)
+        if signature.takes_more:
+            places += [
+                Parameter(n, n, True, False, len(have) + i) for i, n in enumerate(more)
+            ]
+        if not any(p.role == "mask" for p in places):
+            by_name = not signature.takes_more or not signature.known
+            place = -1 if by_name else 3
+            word = "attn_mask" if not signature.known else "mask"
+            places.append(Parameter(word, "mask", False, by_name, place))
+        signature = replace(signature, parameters=tuple(places))
+    named = {r: p.name for r in ("q", "k", "v") if (p := signature.of(r))}
+    places3 = [p for p in signature.places if p.role not in OPTIONAL][:3]
+    if len(named) < 3:
+        asks = [
+            p for p in places3 if p.role in ("", "q", "k", "v", "x", "memory", "d_k")
+        ]
+        if len(asks) < 3:
+            return Refusal(_too_few(signature, name))
+        named = dict(zip("qkv", (p.name for p in asks), strict=True))
+    taken = set(named.values())
+    left = [p for p in signature.parameters if p.name not in taken]
+    for role in ("mask", "causal", "enable_gqa", "d_k"):
+        one = next((p for p in left if p.role == role), None)
+        if one and (role != "d_k" or one.required):
+            named[role] = one.name
+    if "mask" not in named:
+        other = next((p for p in left if _may_be_mask(p, meaning)), None)
+        if other:
+            named["mask"] = other.name
+    return signature, named
+
+
+def _may_be_mask(p: Parameter, meaning: str) -> bool:
+    """A fourth argument without a known name, a bias of 0 and -inf, key padding."""
+    if p.role == "padding":
+        return True
+    if p.role == "bias":
+        return meaning == "added"
+    fourth = p.position == 3 and p.default is None and p.role == ""
+    return fourth and "mask" in p.name.lower()
+
+
+def _too_few(signature: Signature, name: str) -> str:
+    names = ", ".join(p.name for p in signature.parameters) or "nothing"
+    return f"{name} takes ({names}), and not q, k and v. {HAND_IN}"
+
+
+def _fill(call: FunctionCall, name: str) -> str:
+    """Give a neutral value to what must be given; or say what is missing."""
+    taken = set(call.roles.values())
+    for p in call.signature.parameters:
+        if not p.required or p.name in taken:
+            continue
+        if p.role in NEUTRAL:
+            call.filled[p.name] = NEUTRAL[p.role][0]
+        elif p.role == "causal":
+            call.filled[p.name] = False
+        else:
+            return (
+                f"{name} must be given {p.name} besides q, k and v. Hand in a function "
+                f"that gives it, such as `lambda q, k, v, mask=None: {name}(q, k, v, "
+                f"{p.name}=...)`."
+            )
+    return ""
+
+
+def _what_works(
+    call: FunctionCall, name: str, d_k: int | None
+) -> tuple[Sizes, tuple[int, ...]] | Refusal:
+    """The least restricted sizes that work, and for which ranks they do."""
+    width = d_k or D_K
+    other = D_V if width != D_V else D_V + 1
+    variations = (
+        Sizes(d_k=width, d_v=other),
+        Sizes(d_k=width, d_v=width),
+        Sizes(n_k=N_Q, d_k=width, d_v=other),
+        Sizes(n_k=N_Q, d_k=width, d_v=width),
+    )
+    first = wants_tensors(call.function)
+    kinds = [first] if first or not torch_is_there() else [False, True]
+    kinds = [True, False] if first else kinds
+    dtypes = [call.dtype] if call.dtype != "float64" else ["float64", "float32"]
+    said: Refusal | None = None
+    for dtype in dtypes:
+        for sizes in variations:
+            for call.tensors in kinds:
+                call.dtype = dtype
+                dims = []
+                for rank in (4, 3, 2):
+                    trial = sizes.arrays(rank)
+                    ran, works = _try(call, trial, sizes)
+                    if ran.timed_out or call.budget.left == 0:
+                        return Refusal(_slow(name, trial))
+                    if works:
+                        dims.append(rank)
+                    elif call.tensors == first and rank > 2:
+                        # The most restricted trial says best what is wrong.
+                        said = Refusal(_did_not(name, ran, trial, call.tensors))
+                if dims:
+                    finite = _finite(call, sizes, dims[0])
+                    return (sizes, tuple(dims)) if finite else Refusal(_nan(name))
+    return said or Refusal(_nan(name))
+
+
+def _try(call: FunctionCall, trial: Trial, sizes: Sizes) -> tuple[Ran, bool]:
+    shape = (*trial.q.shape[:-1], trial.v.shape[-1])
+    tail = (sizes.n_q, sizes.n_k)
+    ran, _, _ = call.run(trial.q, trial.k, trial.v)
+    must = "mask" in call.roles and call._must("mask")
+    if ran.error is not None and must and not call.needs_mask and not ran.timed_out:
+        call.needs_mask = True
+        again, _, _ = call.run(trial.q, trial.k, trial.v)
+        if again.error is None:
+            ran = again
+        else:
+            call.needs_mask = False
+    if ran.error is not None:
+        return ran, False
+    places = find_places(ran.value, shape, tail)
+    if places is None:
+        return ran, False
+    call.places = call.places or places
+    return ran, True
+
+
+def _finite(call: FunctionCall, sizes: Sizes, rank: int) -> bool:
+    trial = sizes.arrays(rank)
+    out = call.ask(trial.q, trial.k, trial.v).out
+    return out is None or bool(np.isfinite(out).any())
+
+
+def _mask_forms(
+    call: FunctionCall, sizes: Sizes, dims: tuple[int, ...], notes: list[str]
+) -> Sizes:
+    """Which forms of a mask the function takes, and the sizes with which it does.
+
+    A mask that fits only by accident, because two sizes are equal, is tried last: it
+    is wrong, and the examination is to see in which way.
+    """
+    errors: list[BaseException] = []
+    square = replace(sizes, n_k=sizes.n_q)
+    for trial_sizes in (sizes, square, replace(sizes, batch=HEADS)):
+        for kind in KINDS:
+            call.kind = kind
+            for rank in dims:
+                trial = trial_sizes.arrays(rank)
+                found = _forms_taken(call, trial_sizes, trial, errors)
+                if found:
+                    call.forms[rank] = found
+            if call.forms:
+                return trial_sizes
+    call.kind = "bool"
+    why = f": it raised {raised(errors[0])}" if errors else ""
+    notes.append(f"It took no mask of any form{why}.")
+    return sizes
+
+
+def _forms_taken(
+    call: FunctionCall, sizes: Sizes, trial: Trial, errors: list[BaseException]
+) -> tuple[str, ...]:
+    """The forms of a mask that work with one rank of q."""
+
+    def works(form: str) -> bool:
+        allowed = np.tri(sizes.n_q, sizes.n_k, sizes.n_k - sizes.n_q, dtype=bool)
+        if form == "bk":
+            allowed = allowed[:1]  # the same keys for all queries
+        formed = call.form(allowed, trial.q, form)
+        ran, _, _ = call.run(trial.q, trial.k, trial.v, formed)
+        if ran.error is not None:
+            errors.append(ran.error)
+            return False
+        shape = (*trial.q.shape[:-1], trial.v.shape[-1])
+        return find_places(ran.value, shape, (sizes.n_q, sizes.n_k)) is not None
+
+    forms = FORMS[trial.q.ndim]
+    if _is_padding(call) and "bk" in forms and works("bk"):
+        return ("bk",)
+    known = tuple(form for form in forms if form != "bk" and works(form))
+    # The keys of each item alone, only where no other mask is taken.
+    return known or (("bk",) if "bk" in forms and works("bk") else ())
+
+
+def _is_padding(call: FunctionCall) -> bool:
+    name = call.roles["mask"]
+    return any(
+        p.name == name and p.role == "padding" for p in call.signature.parameters
+    )
+
+
+def _grouped(call: FunctionCall, sizes: Sizes) -> bool:
+    trial = sizes.arrays(4, kv_heads=2, heads=4)
+    return _try(call, trial, sizes)[1]
+
+
+def _did_not(name: str, ran: Ran, trial: Trial, tensors: bool) -> str:
+    kind = "tensors" if tensors else "arrays"
+    given = f"when it was given {kind} {listed(trial.shapes)}"
+    if ran.error is not None:
+        return f"{name} raised {raised(ran.error)}, {given}. {HAND_IN}"
+    shape = (*trial.q.shape[:-1], trial.v.shape[-1])
+    return f"{name} {says_what(ran.value)} and not {shape}, {given}. {HAND_IN}"
+
+
+def _slow(name: str, trial: Trial) -> str:
+    return (
+        f"{name} did not come to an end in time, with {listed(trial.shapes)}. Hand in "
+        "one that does: a loop without an end, or one that waits, cannot be examined."
+    )
+
+
+def _nan(name: str) -> str:
+    return (
+        f"{name} returned NaN everywhere for plain numbers and no mask, so that there "
+        "is nothing to examine. Look for 0/0, inf - inf or a root of a negative number."
+    )

@@ -92,11 +92,12 @@ def test_there_are_enough_and_their_names_differ():
     assert len({s.style for s in everyone}) >= 30
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("size", [1.0, 30.0], ids=["small", "huge"])
 @named(FUNCTIONS)
-def test_function(specimen, size):
+def test_function(specimen, size, dtype):
     rng = np.random.default_rng(7)
-    function = specimen.make(rng, "float64")
+    function = specimen.make(rng, dtype)
     intent, names = specimen.intent, parameters(function)
     half = intent.get("dtype") == "float16"
     if half and size > 1:
@@ -133,7 +134,7 @@ def test_function(specimen, size):
     out = read(function(*handed, **options))
     wanted = right_answers.attend(q, k, v, look, cap=intent.get("softcap"))
     exact = {"atol": 1e-9, "rtol": 1e-9}
-    if half or "float32" in specimen.name:
+    if half or "float32" in specimen.name + dtype:
         exact = {"atol": 3e-3 if half else 1e-4, "rtol": 0}
     if "softmax, divided" in specimen.name and size > 1:
         exact = {"atol": 1e-5, "rtol": 1e-5}

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from .specimen import Specimen
+from .draw import function as made
 
 
 def plain(q, k, v, mask=None):
@@ -85,7 +85,7 @@ def prescaled(q, k, v, mask=None):
     if mask is None:
         mask = np.ones(logits.shape[-2:], bool)
     logits = np.where(mask, logits, -np.inf)
-    peak = np.max(logits, axis=-1, keepdims=True, initial=-1e300)
+    peak = np.max(logits, axis=-1, keepdims=True, initial=np.finfo(logits.dtype).min)
     weights = np.exp(logits - peak)
     weights /= np.maximum(weights.sum(-1, keepdims=True), 1e-30)
     return np.matmul(weights, v)
@@ -261,9 +261,7 @@ class Callable:
 
 
 def _right(name, function, style, **intent):
-    return Specimen(
-        f"right: {name}", frozenset(), lambda rng, dtype: function, intent, style
-    )
+    return made(name, lambda rng: function, style, **intent)
 
 
 SPECIMENS = (

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy.special import softmax
 
-from .specimen import Specimen
+from .draw import function as made
 
 
 def one_key_at_a_time(q, k, v, mask=None):
@@ -220,26 +220,22 @@ def capped(cap):
     return attention
 
 
-def _right(name, make, style, **intent):
-    return Specimen(f"right: {name}", frozenset(), make, intent, style)
-
-
 def _as_is(name, function, style, **intent):
-    return _right(name, lambda rng, dtype: function, style, **intent)
+    return made(name, lambda rng: function, style, **intent)
 
 
 SPECIMENS = (
     _as_is("one key at a time", one_key_at_a_time, "online softmax"),
-    _right(
+    made(
         "tiles of keys",
-        lambda rng, dtype: key_tiles(int(rng.integers(1, 6))),
+        lambda rng: key_tiles(int(rng.integers(1, 6))),
         "tiles",
     ),
-    _right("tiles of one key", lambda rng, dtype: key_tiles(1), "tiles"),
-    _right("a tile larger than the text", lambda rng, dtype: key_tiles(512), "tiles"),
-    _right(
+    made("tiles of one key", lambda rng: key_tiles(1), "tiles"),
+    made("a tile larger than the text", lambda rng: key_tiles(512), "tiles"),
+    made(
         "tiles of queries and keys",
-        lambda rng, dtype: square_tiles(*map(int, rng.integers(1, 5, 2))),
+        lambda rng: square_tiles(*map(int, rng.integers(1, 5, 2))),
         "tiles",
     ),
     _as_is("halves merged", two_halves, "recursion"),
@@ -252,14 +248,10 @@ SPECIMENS = (
     _as_is("causal by itself, -1e9", causal_self_1e9, "causal", causal=True),
     _as_is("causal by growing prefixes", causal_prefixes, "causal", causal=True),
     _as_is("causal as an option", causal_flag, "causal"),
-    _right("window of 3", lambda rng, dtype: window(3), "window", window=3),
-    _right("window of 4", lambda rng, dtype: window(4), "window", window=4),
+    made("window of 3", lambda rng: window(3), "window", window=3),
+    made("window of 4", lambda rng: window(4), "window", window=4),
     _as_is("mask says what is blocked", blocked_mask, "masks", mask="blocked"),
     _as_is("mask is added", added_mask, "masks", mask="added"),
-    _right(
-        "scores capped at 5", lambda rng, dtype: capped(5.0), "softcap", softcap=5.0
-    ),
-    _right(
-        "scores capped at 50", lambda rng, dtype: capped(50.0), "softcap", softcap=50
-    ),
+    made("scores capped at 5", lambda rng: capped(5.0), "softcap", softcap=5.0),
+    made("scores capped at 50", lambda rng: capped(50.0), "softcap", softcap=50),
 )

@@ -10,7 +10,7 @@ from torch.nn.attention.flex_attention import flex_attention
 
 from attnlib.nn.attention import scaled_dot_product
 
-from .specimen import Specimen
+from .draw import function as made
 
 
 def sdpa(q, k, v, mask=None):
@@ -248,8 +248,7 @@ def window(q, k, v):
 
 
 def _right(name, function, style, **intent):
-    name = f"right: torch, {name}"
-    return Specimen(name, frozenset(), lambda rng, dtype: function, intent, style)
+    return made(f"torch, {name}", lambda rng: function, style, **intent)
 
 
 SPECIMENS = (
@@ -272,11 +271,10 @@ SPECIMENS = (
     _right("autograd.Function", autograd_function, "autograd"),
     _right("vmap of one query", vmapped, "vmap"),
     _right("gradient of log-sum-exp", gradient_of_log_sum_exp, "torch.func"),
-    Specimen(
-        "right: torch, queries in chunks",
-        frozenset(),
-        lambda rng, dtype: chunked_queries(int(rng.integers(1, 5))),
-        style="chunks",
+    made(
+        "torch, queries in chunks",
+        lambda rng: chunked_queries(int(rng.integers(1, 5))),
+        "chunks",
     ),
     _right("attnlib.nn.attention", ours, "attnlib"),
     _right("attnlib.nn.attention, all stages", ours_causal, "attnlib"),

@@ -1,0 +1,166 @@
+"""The clinic on its zoo, once: every mistake alone, every right one, some pairs.
+
+One seed, float64 and float32 by turns; `benchmarks/clinic.py` takes many.
+"""
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import attnlib.clinic
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
+
+import clinic
+from zoo import tally
+from zoo.everyone import everyone, kind_of
+
+SEED = 0
+ONE_PAIR_IN = 4
+ZOO = everyone()
+SINGLES = [s for s in ZOO if kind_of(s) == "singles"]
+RIGHT = [s for s in ZOO if kind_of(s) == "right"]
+PAIRS = [s for s in ZOO if kind_of(s) == "pairs"][::ONE_PAIR_IN]
+
+examining = pytest.mark.skipif(
+    not callable(getattr(attnlib.clinic, "examine", None)),
+    reason="attnlib.clinic.examine is to come",
+)
+# FlexAttention says that it would be faster compiled.
+quiet = pytest.mark.filterwarnings("ignore:flex_attention called without")
+
+
+def parametrised(specimens):
+    """Each specimen with a type, by turns; a failure names the specimen."""
+    cases = [
+        pytest.param(s, clinic.DTYPES[i % 2], id=f"{s.name}, {clinic.DTYPES[i % 2]}")
+        for i, s in enumerate(specimens)
+    ]
+    return pytest.mark.parametrize(("specimen", "dtype"), cases)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@examining
+@quiet
+@parametrised(SINGLES)
+def test_single_is_found_and_named(specimen, dtype):
+    outcome = clinic.examined(specimen, SEED, dtype)
+    assert outcome.found, outcome.said
+    assert outcome.exact, f"{specimen.codes}, and what was said is: {outcome.said}"
+
+
+@examining
+@quiet
+@parametrised(RIGHT)
+def test_right_is_not_accused(specimen, dtype):
+    outcome = clinic.examined(specimen, SEED, dtype)
+    assert outcome.healthy, outcome.said
+
+
+@examining
+@quiet
+@parametrised(PAIRS)
+def test_pair_is_found(specimen, dtype):
+    outcome = clinic.examined(specimen, SEED, dtype)
+    assert outcome.found, outcome.said
+
+
+def test_names_differ_and_there_is_enough():
+    names = [specimen.name for specimen in ZOO]
+    assert len(set(names)) == len(names)
+    assert not [name for name in names if name.endswith(")") and name[:-4] in names]
+    assert len(RIGHT) >= 60
+
+
+def outcome(codes="", named="", *, healthy=False, kind=None, **more):
+    codes, named = tuple(codes.split()), tuple(named.split())
+    more = {"unknown": "", "refused": "", "seconds": 0.5, "name": "one"} | more
+    kind = kind or ("right", "singles", "pairs")[len(codes)]
+    return tally.Outcome(
+        kind=kind,
+        codes=codes,
+        named=named,
+        seed=0,
+        dtype="float64",
+        healthy=healthy,
+        **more,
+    )
+
+
+@pytest.mark.parametrize(
+    ("case", "found", "exact", "among", "one", "good"),
+    [
+        (outcome("M01", "M01"), True, True, True, True, True),
+        (outcome("M01", "M01 M02"), True, False, True, True, False),
+        (outcome("M01", "M02"), True, False, False, False, False),
+        (outcome("M01", unknown="law"), True, False, False, False, False),
+        (outcome("M01", healthy=True), False, False, False, False, False),
+        (outcome("M01", refused="no"), False, False, False, False, False),
+        (outcome("M01 M07", "M01 M07"), True, True, True, True, True),
+        (outcome("M01 M07", "M07"), True, False, False, True, True),
+        (outcome("M01 M07", healthy=True), False, False, False, False, False),
+        (outcome(healthy=True), False, False, False, False, True),
+        (outcome(named="M01"), False, False, False, False, False),
+        (outcome(refused="no"), False, False, False, False, False),
+    ],
+)
+def test_what_counts(case, found, exact, among, one, good):
+    got = case.found, case.exact, case.among, case.one, case.good
+    assert got == (found, exact, among, one, good)
+
+
+def test_aims():
+    right, single = outcome(healthy=True), outcome("M01", "M01")
+    pair, lost = outcome("M01 M07", "M07"), outcome("M01 M07", healthy=True)
+    assert tally.holds([right, single] + [pair] * 49 + [lost])
+    assert not tally.holds([right, single] + [pair] * 48 + [lost] * 2)
+    assert not tally.holds([right, outcome("M01", "M01 M02"), pair])
+    assert not tally.holds([outcome(named="M02"), single, pair])
+
+
+def test_tables_and_numbers():
+    seen = [
+        outcome("M01", "M01", name="a"),
+        outcome("M01", "M02", name="b", seconds=2.0),
+        outcome("M01 M07", "M07", name="c"),
+        outcome(named="M14", name="d"),
+    ]
+    numbers = tally.summary(seen)
+    assert numbers["singles"]["M01"] == {
+        "specimens": 2,
+        "of": 2,
+        "found": 2,
+        "exact": 1,
+        "among": 1,
+        "one": 1,
+    }
+    assert numbers["right"] == {"specimens": 1, "of": 1, "accused": 1, "refused": 0}
+    assert [row["specimen"] for row in numbers["failures"]] == ["d", "b", "c"]
+    assert not numbers["aims"]
+    assert numbers["seconds"] == {"median": 0.5, "95 %": 1.775, "largest": 2.0}
+    text = "\n".join(tally.tables(seen))
+    assert "THE AIMS ARE NOT REACHED." in text
+    assert "in part: c [0, float64]: M07" in text
+    assert list(tally.tables([])) == ["nothing was examined."]
+
+
+def test_choosing(capsys):
+    assert clinic.main(["--only", "no such specimen"]) == 2
+    assert "no specimen of the zoo is like that" in capsys.readouterr().err
+    assert all("M02" in s.codes for s in clinic.chosen("m02", "singles"))
+    assert (
+        clinic.chosen("sdpa, math", "right")[0].name
+        == "right: torch, SDPA, math backend"
+    )
+    two = clinic.chosen("right: torch, sdpa", "right")[:2]
+    assert [j.dtype for j in clinic.jobs_for(two, 3, True)] == ["float64", "float32"]
+    assert len(clinic.jobs_for(two, 3, False)) == 12

@@ -210,6 +210,7 @@ def uniform_rows(rng):
 
 def zero_over_zero(q, k, v, mask=None):
     s = scaled(q, k)
+    s = s if mask is None else np.where(mask, s, -1e30)
     e = np.exp(s - s.max(axis=-1, keepdims=True))
     e = e if mask is None else e * mask
     with np.errstate(invalid="ignore"):

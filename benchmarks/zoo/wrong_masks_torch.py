@@ -176,8 +176,12 @@ def minus_infinity(q, k, v, mask=None):
 def lowest_number(q, k, v, mask=None):
     if mask is not None:
         lowest = torch.finfo(q.dtype).min
-        mask = torch.where(mask, 0.0, lowest).to(q.dtype)
+        mask = torch.zeros(mask.shape, dtype=q.dtype).masked_fill(~mask, lowest)
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+
+def bias_of(mask, like):
+    return torch.zeros(mask.shape, dtype=like.dtype).masked_fill(~mask, -torch.inf)
 
 
 def gradient_of_nan(q, k, v, mask=None):
@@ -185,7 +189,7 @@ def gradient_of_nan(q, k, v, mask=None):
     scores = scaled(q, k)
     if mask is None:
         return scores.softmax(-1) @ v
-    weights = scores.masked_fill(~mask, float("-inf")).softmax(-1)
+    weights = (scores + bias_of(mask, scores)).softmax(-1)
     return torch.where(seen(mask, scores), weights, torch.zeros_like(weights)) @ v
 
 
@@ -197,22 +201,30 @@ def gradient_of_nan_result(q, k, v, mask=None):
     return out.masked_fill(~seen(mask, scores), 0.0)
 
 
-def nan_to_num_of_weights(q, k, v, mask=None):
+def nan_to_num_of_biased(q, k, v, mask=None):
     """Hides every NaN, and leaves it in the gradient of an empty row."""
     scores = scaled(q, k)
     if mask is not None:
-        scores = scores.masked_fill(~mask, float("-inf"))
+        scores = scores + bias_of(mask, scores)
     return torch.nan_to_num(F.softmax(scores, dim=-1)) @ v
 
 
 def nan_to_num_of_result(q, k, v, mask=None):
     scores = torch.einsum("bhid,bhjd->bhij", q, k) / q.size(-1) ** 0.5
     if mask is not None:
-        scores = scores + torch.where(mask, 0.0, float("-inf")).to(scores)
+        scores = scores + bias_of(mask, scores)
     return torch.einsum("bhij,bhjd->bhid", scores.softmax(-1), v).nan_to_num(nan=0.0)
 
 
 # M45
+
+
+def nan_to_num_of_weights(q, k, v, mask=None):
+    """The gradient of an empty row is right here: masked_fill lets none through."""
+    scores = scaled(q, k)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    return torch.nan_to_num(F.softmax(scores, dim=-1)) @ v
 
 
 def nan_to_num_of_scores(q, k, v, mask=None):
@@ -254,10 +266,9 @@ SPECIMENS = (
     fixed("M14", "finfo.min to SDPA", lowest_number, "SDPA"),
     fixed("M14", "NaN in the gradient, where", gradient_of_nan, "where"),
     fixed("M14", "NaN in the gradient, fill", gradient_of_nan_result, "masked_fill"),
-    fixed(
-        "M14 M45", "torch nan_to_num of weights", nan_to_num_of_weights, "nan_to_num"
-    ),
+    fixed("M14 M45", "torch nan_to_num, bias", nan_to_num_of_biased, "nan_to_num"),
     fixed("M14 M45", "torch nan_to_num of result", nan_to_num_of_result, "einsum"),
+    fixed("M45", "torch nan_to_num of weights", nan_to_num_of_weights, "nan_to_num"),
     fixed("M45", "torch nan_to_num of scores", nan_to_num_of_scores, "nan_to_num"),
     fixed("M45", "nan_to_num after SDPA", nan_to_num_after_sdpa, "SDPA"),
 )

@@ -184,7 +184,8 @@ def item_read_as_head(q, k, v, mask=None):
     scores = q @ k.mT / d**0.5
     if mask is None:
         return scores.softmax(-1) @ v
-    mask = mask.expand(b, h, n_q, k.size(2))[:, 0]
+    if mask.dim() == 4:
+        mask = mask.squeeze(1)
     some = mask.any(-1, keepdim=True)
     scores = scores.masked_fill(~mask & some, float("-inf"))
     return (scores.softmax(-1) * some) @ v

@@ -1,4 +1,7 @@
-"""The command line: `attnlib doctor`, or `python -m attnlib doctor`."""
+"""The command line: `attnlib doctor`, or `python -m attnlib doctor`.
+
+Each command stands in `attnlib.commands`; the doctor's is printed here.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from collections.abc import Sequence
 
 import attnlib
 from attnlib import checkpoints, doctor
+from attnlib.commands import examine, mistakes
 
 SIGNS = {"ok": "ok      ", "old": "too old ", "missing": "missing "}
 
@@ -19,7 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: what stands after `attnlib`; the command line's own if left out.
 
     Returns:
-        0 if all is well, 1 if something is left to do. Wrong usage exits with 2.
+        0 if all is well, 1 if something is left to do, 2 if a command could not do
+        its work. Wrong usage exits with 2.
     """
     parser = argparse.ArgumentParser(
         prog="attnlib", description="Attention by Hand: the library of the course."
@@ -38,21 +43,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     look.add_argument(
         "--versions", action="store_true", help="also all versions, for a bug report"
     )
+    look.set_defaults(run=_doctor)
+    examine.add(commands)
+    mistakes.add(commands)
     given = parser.parse_args(arguments)
     if given.command is None:
         parser.print_help()
         return 0
-    return _doctor(tests=given.tests, versions=given.versions)
+    return int(given.run(given))
 
 
-def _doctor(*, tests: bool, versions: bool) -> int:
-    findings = doctor.examine(tests=tests)
+def _doctor(given: argparse.Namespace) -> int:
+    findings = doctor.examine(tests=given.tests)
     for name, state, advice in findings:
         print(f"{SIGNS[state]}{name}" + (f": {advice}" if advice else ""))
     _models()
     if doctor.torch_build() == "CUDA":
         print("\ntorch is a CUDA build: it works, and is 3 GB larger than the CPU one.")
-    if versions:
+    if given.versions:
         print()
         for name, version in doctor.versions().items():
             print(f"{name} {version}")

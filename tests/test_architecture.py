@@ -7,7 +7,7 @@
     4  clinic                             names mistakes; torch only when handed torch
     5  figures, explorers, widgets        show what others computed
     6  exercises                          check, hint, solution
-    7  grading, doctor                    programs
+    7  grading, doctor, commands          programs
     8  __main__                           the command line that starts them
 
 The rules are read off the source, so a broken one names its file and line. Each is
@@ -35,7 +35,7 @@ TABLE = {
     4: "clinic",
     5: "figures explorers widgets",
     6: "exercises",
-    7: "grading doctor",
+    7: "grading doctor commands",
     8: "__main__",
 }
 # Inside level 5 the explorers come first: figures and widgets use their tables.

@@ -16,37 +16,32 @@ class Unhealthy(AssertionError):
 def assert_healthy(attention: object, **intent: object) -> Report:
     """Examine an attention, and raise with the whole report unless it is healthy.
 
-    $$\\text{healthy} = \\text{examined, with no mistake and no broken law}$$
+    healthy = examined, no mistake found, no law broken
 
     Args:
         attention: a function (q, k, v, mask=None) or an nn.Module, as for `examine`.
-        intent: what the attention is meant to do, as for `examine`: n_heads=4,
-            mask="blocked", causal=True, ...
+        intent: what it is meant to do, as for `examine`, such as n_heads=4.
 
     Returns:
-        The report, when healthy.
+        The report, when healthy; it may hold cautions.
 
     Raises:
-        Unhealthy: an AssertionError whose message is the report's text.
+        Unhealthy: an AssertionError whose message is the report, and whose `.report`
+            is the Report.
 
-    Cost:
-        That of `examine`: about a second.
-
-    Source:
-        The course's own; the catalogue is listed by `attnlib mistakes`.
-
-    Lesson:
-        10, the attention clinic.
+    Cost: that of `examine`.
+    Source: the course's own; `attnlib mistakes` lists what is looked for.
+    Lesson: 10.
 
     >>> from attnlib.attention import scaled_dot_product
     >>> def mine(q, k, v, mask=None):
     ...     return scaled_dot_product(q, k, v, mask).out
-    >>> assert_healthy(mine).healthy  # doctest: +SKIP
+    >>> assert_healthy(mine).healthy
     True
     """
-    from attnlib.clinic import examine as clinic
+    from attnlib.clinic.examine import examine
 
-    report = clinic.examine(attention, **intent)
+    report: Report = examine(attention, **intent)
     if not report.healthy:
         raise Unhealthy(report)
     return report

@@ -1,0 +1,1 @@
+"""Commands of `attnlib`, one a module: `add` tells argparse, `run` does it."""

@@ -11,8 +11,16 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from attnlib.exercises import check, get, names
-from attnlib.exercises.exercise import Exercise, ValueExercise
+from attnlib.exercises.exercise import (
+    AnyExercise,
+    Exercise,
+    HuntExercise,
+    ValueExercise,
+    WitnessExercise,
+)
 
 AIM = 0.5
 
@@ -25,9 +33,9 @@ def seconds(name: str, answer: object) -> float:
         return time.perf_counter() - start
 
 
-def stub(exercise: Exercise | ValueExercise) -> object:
+def stub(exercise: AnyExercise) -> object:
     """The answer of a learner who has not begun."""
-    if isinstance(exercise, ValueExercise):
+    if isinstance(exercise, ValueExercise | WitnessExercise):
         return ...
     scope: dict[str, Any] = dict(exercise.solution.__globals__)
     exec(exercise.stub_source, scope)
@@ -52,6 +60,12 @@ def main() -> int:
         exercise = get(name)
         if isinstance(exercise, ValueExercise):
             right, bad = exercise.right, [m.value for m in exercise.wrong] or ["?"]
+        elif isinstance(exercise, HuntExercise):
+            right, bad = exercise.solution, [lambda attention: False]
+        elif isinstance(exercise, WitnessExercise):
+            scope: dict[str, Any] = {"np": np}
+            exec(exercise.solution_source, scope)
+            right, bad = scope[name], ["?"]
         else:
             right = exercise.solution
             bad = [wrong(exercise, key) for key in exercise.family.faults]

@@ -12,10 +12,17 @@ import pytest
 
 from attnlib import exercises
 from attnlib.exercises import check, get, hint, judge, names, solution
-from attnlib.exercises.exercise import Exercise, ValueExercise
+from attnlib.exercises.exercise import (
+    Exercise,
+    HuntExercise,
+    ValueExercise,
+    WitnessExercise,
+)
 
 FUNCTIONS = [n for n in names() if isinstance(get(n), Exercise)]
+HUNTS = [n for n in names() if isinstance(get(n), HuntExercise)]
 VALUES = [n for n in names() if isinstance(get(n), ValueExercise)]
+INPUTS = [n for n in names() if isinstance(get(n), WitnessExercise)]
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +44,7 @@ def stub(name):
 def wrong_answers(name):
     """Every single mistake, as a function of the learner's."""
     exercise = get(name)
-    for key in exercise.family.faults:
+    for key in exercise.family.faults if name in FUNCTIONS else ():
 
         def answer(*args, key=key):
             return exercise.family.implementation(*args, faults=frozenset([key]))
@@ -53,7 +60,7 @@ def test_an_untouched_stub_gets_one_line(name, capsys):
     assert text.count("\n") == 1
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", FUNCTIONS + HUNTS)
 @pytest.mark.parametrize(
     "body", ["pass", "return", "return None", "...", "raise NotImplementedError"]
 )
@@ -64,7 +71,7 @@ def test_other_ways_to_leave_a_stub_empty(name, body):
     assert judge(name, scope[name]).status == "not started"
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", FUNCTIONS + HUNTS)
 def test_a_stub_has_the_signature_and_docstring_of_the_solution(name):
     exercise, made = get(name), stub(name)
     assert exercise.solution.__name__ == name
@@ -72,7 +79,7 @@ def test_a_stub_has_the_signature_and_docstring_of_the_solution(name):
     assert inspect.getdoc(made) == inspect.getdoc(exercise.solution)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", FUNCTIONS + HUNTS)
 def test_a_stub_is_one_function_of_docstring_and_ellipsis(name):
     (made,) = ast.parse(get(name).stub_source).body
     assert isinstance(made, ast.FunctionDef)
@@ -82,7 +89,7 @@ def test_a_stub_is_one_function_of_docstring_and_ellipsis(name):
     assert get(name).stub_source.endswith("\n    ...\n")
 
 
-@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("name", VALUES + INPUTS)
 def test_the_stub_of_a_value_is_one_assignment(name):
     (made,) = ast.parse(get(name).stub_source).body
     assert isinstance(made, ast.Assign)
@@ -91,14 +98,14 @@ def test_the_stub_of_a_value_is_one_assignment(name):
 
 
 # --- solutions ----------------------------------------------------------------------
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", FUNCTIONS + HUNTS)
 def test_the_solution_passes_and_says_why(name, capsys):
     text = said(capsys, check, name, get(name).solution)
     assert text.startswith(f"{name}: passed. ")
     assert get(name).why in text
 
 
-@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("name", VALUES + INPUTS)
 def test_the_solution_of_a_value_passes(name):
     scope = {"np": np}
     exec(get(name).solution_source, scope)
@@ -108,7 +115,7 @@ def test_the_solution_of_a_value_passes(name):
 @pytest.mark.parametrize("name", names())
 def test_a_solution_replaces_its_stub(name):
     (solved,) = ast.parse(get(name).solution_source).body
-    found = solved.name if name in FUNCTIONS else solved.targets[0].id
+    found = solved.name if name in FUNCTIONS + HUNTS else solved.targets[0].id
     assert found == name
     assert len(get(name).solution_source.splitlines()) <= 25
     assert all(len(line) <= 79 for line in get(name).stub_source.splitlines())
@@ -122,7 +129,7 @@ def secret_lines(name):
     return [line for line in lines if line and line not in stub_lines]
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", FUNCTIONS + HUNTS)
 def test_check_never_prints_the_solution(name):
     answers = [stub(name), lambda *a: None, lambda *a: a[0], 3, None, get(name)]
     texts = [judge(name, answer).text for answer in answers]
@@ -131,7 +138,7 @@ def test_check_never_prints_the_solution(name):
         assert not any(line in text for text in texts), line
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", FUNCTIONS + HUNTS)
 def test_no_hint_holds_the_work_of_the_solution(name):
     lines = secret_lines(name)
     for sentence in get(name).hints:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from attnlib.exercises import text, usage
 
 if TYPE_CHECKING:
-    from attnlib.exercises.exercise import Exercise, ValueExercise
+    from attnlib.exercises.exercise import AnyExercise
     from attnlib.exercises.judging import Verdict
 
 _MISSING = object()
@@ -57,7 +57,8 @@ def judge(name: object = _MISSING, answer: object = _MISSING, seed: int = 0) -> 
 
     Lesson: 00.
     """
-    from attnlib.exercises.exercise import Exercise
+    from attnlib.exercises.exercise import Exercise, HuntExercise, WitnessExercise
+    from attnlib.exercises.hunt import judge_hunt, judge_witness
     from attnlib.exercises.judging import Verdict, judge_function
     from attnlib.exercises.values import judge_value
 
@@ -67,6 +68,10 @@ def judge(name: object = _MISSING, answer: object = _MISSING, seed: int = 0) -> 
     exercise = get(str(name))
     if isinstance(exercise, Exercise):
         return judge_function(exercise, answer, seed)
+    if isinstance(exercise, HuntExercise):
+        return judge_hunt(exercise, answer, seed)
+    if isinstance(exercise, WitnessExercise):
+        return judge_witness(exercise, answer)
     return judge_value(exercise, answer)
 
 
@@ -123,7 +128,7 @@ def names(lesson: int | None = None) -> tuple[str, ...]:
     return tuple(e.name for e in _all().values() if lesson in (None, e.lesson))
 
 
-def get(name: str) -> Exercise | ValueExercise:
+def get(name: str) -> AnyExercise:
     """The exercise of this name.
 
     Raises:
@@ -135,8 +140,8 @@ def get(name: str) -> Exercise | ValueExercise:
 
 
 @cache
-def _all() -> dict[str, Exercise | ValueExercise]:
-    found: dict[str, Exercise | ValueExercise] = {}
+def _all() -> dict[str, AnyExercise]:
+    found: dict[str, AnyExercise] = {}
     for module in sorted(m.name for m in pkgutil.iter_modules(__path__)):
         if not module.startswith("lesson_"):
             continue

@@ -24,9 +24,11 @@ How to add one to lesson NN, in `attnlib/exercises/lesson_NN.py`:
 8. Where the answer is written in PyTorch: `tensors=True`. Cases and family stay NumPy;
    each array becomes a tensor just before the call, and in-place changes are seen. The
    solution takes `torch` and `F` from `attnlib.clinic.tensors`, which import late.
-9. Three hints: where to look; the idea; nearly the line. None holds the solution.
-10. Copy `get(name).stub_source` into the exercise cell of the notebook.
-11. Run `pytest tests/test_exercises_*.py tests/test_clinic_*.py`: they take in every
+9. An answer that is a check of attentions: `HuntExercise`, graded by the arena. An
+   answer that is an input on which a bug shows: `WitnessExercise`. See lesson 17.
+10. Three hints: where to look; the idea; nearly the line. None holds the solution.
+11. Copy `get(name).stub_source` into the exercise cell of the notebook.
+12. Run `pytest tests/test_exercises_*.py tests/test_clinic_*.py`: they take in every
     exercise and every family by themselves.
 """
 
@@ -42,6 +44,7 @@ from typing import Literal
 
 import numpy as np
 
+from attnlib.clinic.bugs.bug import Bug
 from attnlib.clinic.case import Case, Family, Outcome, Result
 from attnlib.clinic.match import Table
 
@@ -69,6 +72,20 @@ class Law:
     broken: Callable[[Call], str | None]
 
 
+def source_of(solution: Callable[..., object]) -> str:
+    """The source text of a solution."""
+    return textwrap.dedent(inspect.getsource(solution))
+
+
+def stub_of(name: str, source: str) -> str:
+    """The source of a solution without its body."""
+    first = ast.parse(source).body[0]
+    if not isinstance(first, ast.FunctionDef) or ast.get_docstring(first) is None:
+        raise TypeError(f"The solution of {name} is no function with docstring.")
+    end = first.body[0].end_lineno
+    return "\n".join([*source.splitlines()[:end], "    ...", ""])
+
+
 # Calls an answer safely. Gives its arrays, or None if it raised or gave no numbers.
 Call = Callable[..., tuple[Result, ...] | None]
 
@@ -93,19 +110,12 @@ class Exercise:
     @cached_property
     def solution_source(self) -> str:
         """The source text of the solution, as `solution` prints it."""
-        return textwrap.dedent(inspect.getsource(self.solution))
+        return source_of(self.solution)
 
     @cached_property
     def stub_source(self) -> str:
         """The cell that the learner starts from: the solution without its body."""
-        source = self.solution_source
-        first = ast.parse(source).body[0]
-        if not isinstance(first, ast.FunctionDef) or ast.get_docstring(first) is None:
-            raise TypeError(
-                f"The solution of {self.name} is no function with docstring."
-            )
-        end = first.body[0].end_lineno
-        return "\n".join([*source.splitlines()[:end], "    ...", ""])
+        return stub_of(self.name, self.solution_source)
 
     def table(self, seed: int = 0) -> Table:
         """All wrong versions on the cases of one seed; built once, on first use."""
@@ -152,6 +162,65 @@ class ValueExercise:
         return f"{self.name} = ...\n"
 
 
+@dataclass(frozen=True, eq=False)
+class HuntExercise:
+    """A check that the learner writes: attention -> True if it has a fault.
+
+    It is shown the bugs of one seed and all right attentions, and passes with at least
+    the share `wanted` of the bugs and no false alarm.
+    """
+
+    name: str
+    lesson: int
+    minutes: int
+    solution: Callable[..., object]
+    bugs: Callable[[int], Sequence[Bug]]
+    right: Sequence[Bug]
+    wanted: float
+    hints: tuple[str, str, str]
+    why: str
+
+    @cached_property
+    def solution_source(self) -> str:
+        """The source text of the solution, as `solution` prints it."""
+        return source_of(self.solution)
+
+    @cached_property
+    def stub_source(self) -> str:
+        """The cell that the learner starts from."""
+        return stub_of(self.name, self.solution_source)
+
+
+@dataclass(frozen=True, eq=False)
+class WitnessExercise:
+    """Arrays q, k, v (and mask) that the learner finds, on which a bug shows.
+
+    With no more numbers than `fewest`. `show` is the line that `solution` prints.
+    """
+
+    name: str
+    lesson: int
+    minutes: int
+    bug: Bug
+    fewest: int
+    hints: tuple[str, str, str]
+    why: str
+    show: str
+
+    @property
+    def solution_source(self) -> str:
+        """The line of code that replaces the stub."""
+        return self.show.rstrip() + "\n"
+
+    @property
+    def stub_source(self) -> str:
+        """The cell that the learner starts from."""
+        return f"{self.name} = ...\n"
+
+
+AnyExercise = Exercise | ValueExercise | HuntExercise | WitnessExercise
+
+
 @cache
 def _table(exercise: Exercise, seed: int) -> Table:
     cases = exercise.cases(np.random.default_rng(seed))
@@ -163,13 +232,16 @@ def _table(exercise: Exercise, seed: int) -> Table:
 
 
 __all__ = [
+    "AnyExercise",
     "Call",
     "Case",
     "Exercise",
     "Family",
+    "HuntExercise",
     "Law",
     "Misconception",
     "Outcome",
     "Part",
     "ValueExercise",
+    "WitnessExercise",
 ]

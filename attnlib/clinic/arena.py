@@ -1,0 +1,287 @@
+"""The arena of lesson 17: checks against bugs, and a score.
+
+A check is a function that takes an attention, `(q, k, v, mask=None) -> out` in NumPy,
+and returns True if it found a fault. `score` shows it wrong attentions and right ones:
+
+>>> from attnlib.clinic import arena
+>>> def not_finite(attention):
+...     q, k, v = np.random.default_rng(0).normal(size=(3, 4, 2))
+...     return not np.isfinite(attention(q, k, v)).all()
+>>> result = arena.score(not_finite)
+>>> len(result.caught), len(result.false_alarms)
+(0, 0)
+
+All attentions come through one door, the same function each time, so that a check can
+only tell them apart by what they compute. It is Python, and someone who wants to cheat
+can; there is nothing to win here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from attnlib.clinic import arena_text
+from attnlib.clinic.bugs.bug import LAWS, Array, Bug, Mask
+from attnlib.clinic.bugs.hidden import held_back
+from attnlib.clinic.bugs.right import EQUIVALENT, RIGHT, RIGHT_HIDDEN
+from attnlib.clinic.bugs.shown import SHOWN
+from attnlib.clinic.bugs.shown_masks import MASK_BUGS
+from attnlib.clinic.limit import Clock
+from attnlib.clinic.run import run
+from attnlib.shapes import ShapeError, check_shapes
+
+Check = Callable[[Callable[..., Array]], bool]
+MOST_CALLS = 1000  # of one attention by one check
+MOST_NUMBER = 1e6  # beyond it float32, which is right, has no digits left to compare
+LIMIT = 2.0  # seconds for one look of a check at one attention
+
+
+@dataclass(frozen=True)
+class Score:
+    """What checks caught, what got away, and which right attentions they blamed.
+
+    `alarms` has a row for each bug and a column for each check, `wolf` a row for each
+    right attention. `calls` says how often each check calls a right attention. `faults`
+    are sentences on checks that did not work as checks; with any, the score is 0.
+    """
+
+    bugs: tuple[Bug, ...]
+    right: tuple[Bug, ...]
+    alarms: npt.NDArray[np.bool_]  # (n_bugs, n_checks)
+    wolf: npt.NDArray[np.bool_]  #   (n_right, n_checks)
+    calls: tuple[int, ...]
+    faults: tuple[str, ...] = ()
+    error: BaseException | None = None  # what a check raised on a right attention
+
+    @property
+    def caught(self) -> tuple[Bug, ...]:
+        """Bugs that at least one check saw."""
+        return _chosen(self.bugs, self.alarms.any(axis=1))
+
+    @property
+    def missed(self) -> tuple[Bug, ...]:
+        """Bugs that no check saw."""
+        return _chosen(self.bugs, ~self.alarms.any(axis=1))
+
+    @property
+    def false_alarms(self) -> tuple[Bug, ...]:
+        """Right attentions that at least one check blamed."""
+        return _chosen(self.right, self.wolf.any(axis=1))
+
+    @property
+    def mutation_score(self) -> float:
+        """The share of bugs caught; 0 with a false alarm or a check that fails."""
+        if self.false_alarms or self.faults:
+            return 0.0
+        return len(self.caught) / len(self.bugs)
+
+    def __str__(self) -> str:
+        return arena_text.score(self)
+
+    __repr__ = __str__
+
+
+def score(
+    checks: Check | Sequence[Check],
+    bugs: Sequence[Bug] = SHOWN,
+    right: Sequence[Bug] = RIGHT,
+    *,
+    seed: int = 0,
+    limit: float = LIMIT,
+) -> Score:
+    """Show every attention to every check, and count.
+
+    mutation score = bugs caught / bugs, and 0 if a right attention is blamed
+
+    A check that raises has raised the alarm, as a test would have failed. Each pair is
+    looked at twice, in two orders drawn by `seed`: a check that answers otherwise the
+    second time remembers something, or draws numbers without a seed, and is a fault.
+
+    Args:
+        checks: one function, or several: attention -> bool, True if a fault was found.
+        bugs: the wrong attentions.
+        right: the right ones.
+        seed: draws the order in which they come.
+        limit: seconds for one look; twice as many for all looks of one check.
+
+    Returns:
+        The score. It holds all alarms, for tables of your own.
+
+    Raises:
+        TypeError: something in `checks` is not a function.
+
+    Cost: 2 (bugs + right) looks a check, a few milliseconds each.
+    Source: DeMillo, Lipton and Sayward 1978 (mutation testing).
+    Lesson: 17.
+
+    >>> print(score(lambda attention: True))
+    37 of 37 caught, 8 of 8 right ones blamed: score 0.00, 0 calls
+    """
+    several = tuple(checks) if isinstance(checks, Sequence) else (checks,)
+    if not all(callable(check) for check in several):
+        raise TypeError("checks must be functions: attention -> True or False.")
+    everyone = (*bugs, *right)
+    looks = [_looks(check, bugs, right, seed, limit) for check in several]
+    alarms = np.array([look.alarms for look in looks], bool).reshape(-1, len(everyone))
+    calls = [max(look.calls[len(bugs) :], default=0) for look in looks]
+    faults = [look.fault for look in looks if look.fault]
+    return Score(
+        tuple(bugs),
+        tuple(right),
+        alarms.T[: len(bugs)],
+        alarms.T[len(bugs) :],
+        tuple(calls),
+        tuple(dict.fromkeys(faults)),
+        next((look.error for look in looks if look.error), None),
+    )
+
+
+@dataclass
+class _Look:
+    """What one check said of everyone."""
+
+    alarms: list[bool]
+    calls: list[int]
+    fault: str = ""
+    error: BaseException | None = None
+
+
+def _looks(
+    check: Check, bugs: Sequence[Bug], right: Sequence[Bug], seed: int, limit: float
+) -> _Look:
+    everyone = (*bugs, *right)
+    rng, clock = np.random.default_rng(seed), Clock(limit)
+    look = _Look([False] * len(everyone), [0] * len(everyone))
+    first: dict[int, bool] = {}
+    name = str(getattr(check, "__name__", "the check"))
+    for order in (rng.permutation(len(everyone)), rng.permutation(len(everyone))):
+        for i in map(int, order):
+            said, calls, raised = _ask(check, everyone[i], name, clock)
+            fault = raised if isinstance(raised, str) else ""
+            look.alarms[i], look.calls[i] = said, calls
+            if isinstance(raised, BaseException) and i >= len(bugs):
+                look.error = look.error or raised
+            if not fault and first.setdefault(i, said) != said:
+                fault = arena_text.unsteady(name)
+            look.fault = look.fault or fault
+            if fault:  # the next one would show the same
+                return look
+    return look
+
+
+def _ask(
+    check: Check, bug: Bug, name: str, clock: Clock
+) -> tuple[bool, int, str | BaseException]:
+    """One check on one attention: the alarm, the calls, and a fault or an error."""
+    visit = _Visit(bug.make())
+    _visits.append(visit)
+    try:
+        ran = run(check, (attention,), clock.next())
+    finally:
+        _visits.pop()
+        visit.put_back()
+    clock.add(ran.waited)
+    if visit.illegal:
+        return False, visit.calls, arena_text.illegal(name, visit.illegal)
+    if ran.timed_out:
+        return False, visit.calls, arena_text.too_slow(name, clock.limit)
+    if visit.calls > MOST_CALLS:
+        return False, visit.calls, arena_text.too_many_calls(name, MOST_CALLS)
+    if ran.error is not None:
+        return True, visit.calls, ran.error
+    if type(ran.value) not in (bool, np.bool_):
+        return False, visit.calls, arena_text.no_bool(name, ran.value)
+    return bool(ran.value), visit.calls, ""
+
+
+class _Visit:
+    """One attention behind the door, and what happened to the caller's arrays."""
+
+    def __init__(self, attention: Callable[..., Array]) -> None:
+        self.attention = attention
+        self.calls = 0
+        self.illegal = ""
+        self._before: list[tuple[npt.NDArray[np.generic], Array]] = []
+
+    def call(self, q: object, k: object, v: object, mask: object) -> Array:
+        self.calls += 1
+        if self.calls > MOST_CALLS:
+            raise RuntimeError(f"{MOST_CALLS} calls are enough.")
+        try:
+            arrays, allowed = legal(q, k, v, mask)
+        except (ShapeError, TypeError, ValueError) as error:
+            self.illegal = self.illegal or str(error)
+            raise
+        for array in arrays:
+            self._before.append((array, array.copy()))
+        with np.errstate(all="ignore"):
+            return np.asarray(self.attention(*arrays, allowed))
+
+    def put_back(self) -> None:
+        """Undo what a bug wrote into arrays that the check may use again."""
+        for array, copy in reversed(self._before):
+            if array.flags.writeable:
+                array[...] = copy
+
+
+_visits: list[_Visit] = []
+
+
+def attention(q: object, k: object, v: object, mask: object = None) -> Array:
+    """An attention of the arena; which one, only its numbers can tell."""
+    if not _visits:
+        raise RuntimeError("the arena's attention can only be called by a check.")
+    return _visits[-1].call(q, k, v, mask)
+
+
+def legal(
+    q: object, k: object, v: object, mask: object = None
+) -> tuple[list[Array], Mask | None]:
+    """The arrays and the mask of one call, or an error that says what is wrong."""
+    arrays = [a if isinstance(a, np.ndarray) else np.asarray(a) for a in (q, k, v)]
+    for name, array in zip("qkv", arrays, strict=True):
+        if array.dtype.kind not in "biuf" or array.size == 0:
+            raise TypeError(f"{name} must be an array of numbers, with one at least.")
+        if not (np.abs(array.astype(float)) <= MOST_NUMBER).all():
+            raise ValueError(
+                f"{name} has NaN, infinity, or a number larger than {MOST_NUMBER:,.0f}."
+            )
+    q, k, v = arrays
+    check_shapes({"q": (q, "n_q d_k"), "k": (k, "n_k d_k"), "v": (v, "n_k d_v")})
+    lead = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
+    arrays = [a if a.dtype.kind == "f" else a.astype(float) for a in arrays]
+    if mask is None:
+        return arrays, None
+    allowed = np.asarray(mask)
+    scores = (*lead, q.shape[-2], k.shape[-2])
+    if allowed.dtype != np.bool_:
+        raise TypeError(f"mask must be boolean, but its dtype is {allowed.dtype}.")
+    if np.broadcast_shapes(allowed.shape, scores) != scores:
+        raise ShapeError(f"mask {allowed.shape} does not fit scores {scores}.")
+    return arrays, allowed
+
+
+def _chosen(bugs: tuple[Bug, ...], where: npt.ArrayLike) -> tuple[Bug, ...]:
+    return tuple(b for b, chosen in zip(bugs, np.asarray(where), strict=True) if chosen)
+
+
+__all__ = [
+    "EQUIVALENT",
+    "LAWS",
+    "MASK_BUGS",
+    "RIGHT",
+    "RIGHT_HIDDEN",
+    "SHOWN",
+    "Array",
+    "Bug",
+    "Mask",
+    "Score",
+    "attention",
+    "held_back",
+    "legal",
+    "score",
+]

@@ -14,10 +14,9 @@ Float = npt.NDArray[np.float64]
 BASE = 10000.0
 
 
-def frequencies(d: int, faults: Faults) -> Float:
+def frequencies(d: int, faults: Faults, base: float = BASE) -> Float:
     """Radians a token for each pair, base^(-2 i / d), or a wrong version of it."""
     i = np.arange((d + 1) // 2)
-    base = BASE
     exponent: npt.NDArray[np.floating] = -2 * i / d
     if "frequency_not_doubled" in faults:
         exponent = -i / d
@@ -39,6 +38,8 @@ def frequencies(d: int, faults: Faults) -> Float:
         return np.zeros(len(i))
     elif "base_1000" in faults:
         base = 1000.0
+    elif "base_10000" in faults:
+        base = 10000.0
     elif "base_100000" in faults:
         base = 100000.0
     elif "base_500000" in faults:
@@ -53,19 +54,27 @@ def frequencies(d: int, faults: Faults) -> Float:
     return turns
 
 
-def sinusoidal(n: int, d_model: int, *, faults: Faults = RIGHT) -> Float:
+def sinusoidal(
+    n: int, d_model: int, base: float = BASE, *, faults: Faults = RIGHT
+) -> Float:
     """sin in the even columns, cos in the odd ones, of position times frequency."""
+    if d_model % 2 and "odd_width_breaks" in faults:
+        raise ValueError(f"{d_model // 2} columns cannot hold {d_model // 2 + 1}")
     positions = np.arange(n, dtype=np.float64)
     if "positions_from_one" in faults:
         positions = positions + 1
     elif "positions_over_n" in faults:
         positions = positions / n
     column = np.arange(d_model)
-    turns = frequencies(d_model, faults)[column // 2]
+    turns = frequencies(d_model, faults, base)[column // 2]
     if "frequency_by_column" in faults:
-        turns = BASE ** (-column / d_model)
+        turns = base ** (-column / d_model)
     elif "frequency_by_column_doubled" in faults:
-        turns = BASE ** (-2 * column / d_model)
+        turns = base ** (-2 * column / d_model)
+    elif "frequency_of_cosines" in faults:  # 2 j / d for the odd column j itself
+        turns = np.where(column % 2, base ** (-2.0 * column / d_model), turns)
+    elif "frequency_of_odd_columns" in faults:  # (j + 1) / d, or 2 (i + 1) / d
+        turns = np.where(column % 2, base ** (-(column + 1.0) / d_model), turns)
     angles = positions[:, None] * turns
     sin = column % 2 == 0
     if "sin_cos_exchanged" in faults:
@@ -98,6 +107,7 @@ def rope(
     x: npt.ArrayLike,
     positions: npt.ArrayLike,
     layout: str,
+    base: float = BASE,
     *,
     faults: Faults = RIGHT,
 ) -> Float:
@@ -105,6 +115,9 @@ def rope(
     x = np.asarray(x, dtype=np.float64)
     n, d = x.shape[-2:]
     places = np.asarray(positions, dtype=np.float64)
+    if "places_along_heads" in faults:  # the axis of the heads is taken for the tokens
+        places = np.arange(x.shape[-3], dtype=np.float64)[:, None, None]
+        places = np.broadcast_to(places, (*x.shape[-3:-1], 1))[..., 0]
     if "positions_ignored" in faults:
         places = np.arange(n, dtype=np.float64)
     elif "positions_from_one" in faults:
@@ -115,12 +128,11 @@ def rope(
         places = 2 * places
     if layout == "half" and "half_untouched" in faults:
         return x
-    turns = frequencies(d, faults)
-    angles = places[:, None] * turns  # (n, d / 2)
+    turns = frequencies(d, faults, base)
+    angles = places[..., None] * turns  # (n, d / 2)
     if "angles_in_half" in faults:
-        angles = (places.astype(np.float16)[:, None] * turns.astype(np.float16)).astype(
-            np.float64
-        )
+        half = places.astype(np.float16)[..., None] * turns.astype(np.float16)
+        angles = half.astype(np.float64)
     layout = _layout(layout, faults)
     first, second = _features(d, layout, faults)
     of_first, of_second = _angles(angles, layout, faults)
@@ -174,8 +186,8 @@ def _angles(angles: Float, layout: str, faults: Faults) -> tuple[Float, Float]:
     if wanted == layout:
         return angles, angles
     if wanted == "half":  # tiled over features that are paired as neighbours
-        features = np.tile(angles, 2)
-        return features[:, 0::2], features[:, 1::2]
+        features = np.concatenate([angles, angles], axis=-1)
+        return features[..., 0::2], features[..., 1::2]
     features = np.repeat(angles, 2, axis=-1)
     one, two = np.split(features, 2, axis=-1)
     return one, two

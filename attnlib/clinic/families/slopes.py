@@ -38,7 +38,8 @@ def _list(n_heads: int, below: int, faults: Faults) -> Float:
     if "slopes_by_formula" in faults:
         return _even(n_heads, faults)
     if "slopes_eight_heads" in faults:
-        return np.asarray(2.0 ** -np.arange(1.0, n_heads + 1))
+        start = 0.0 if "slopes_from_one" in faults else 1.0
+        return np.asarray(2.0 ** -np.arange(start, start + n_heads))
     first, between = _even(below, faults), _even(2 * below, faults)
     more = n_heads - below
     if "between_missing" in faults:

@@ -1,0 +1,263 @@
+"""Parts that are masks: causal, window, padding. Any polarity, any axes of size 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from attnlib.clinic.case import Case, Result
+from attnlib.clinic.families.masks import CAUSAL
+from attnlib.clinic.families.windows import PADDING, WINDOW
+from attnlib.clinic.part import (
+    Broken,
+    Call,
+    Complete,
+    Form,
+    Law,
+    Meant,
+    Options,
+    Part,
+    Takes,
+    whole,
+)
+
+Rng = np.random.Generator
+MASK = "'may look' | 'blocked' | 'added'"
+LOW = -1e8  # what lies below is taken for a fill of an additive mask
+
+
+def squeezed(case: Case, mask: Result) -> Result:
+    """Without axes of size 1 in front: (1, 1, n_q, n_k) is as good as (n_q, n_k)."""
+    while mask.ndim > 2 and mask.shape[0] == 1:
+        mask = mask[0]
+    return mask
+
+
+def of_batch(case: Case, mask: Result) -> Result:
+    """(batch, 1, 1, n_k), or that with n_q in place of a 1, as (batch, n_k)."""
+    while mask.ndim > 2 and mask.shape[1] == 1 and (mask.ndim > 3 or mask.shape[2] > 1):
+        mask = mask[:, 0]
+    return mask
+
+
+def from_added(mask: Result) -> Result:
+    """0 and -inf, or a very low number, as True and False; else as it is."""
+    if mask.dtype.kind != "f":
+        return mask
+    low = mask.astype(np.float64) < LOW
+    return np.asarray(mask == 0) if ((mask == 0) | low).all() and low.any() else mask
+
+
+def from_numbers(mask: Result) -> Result:
+    """1 and 0 as True and False; else as it is."""
+    if mask.dtype.kind == "b" or not ((mask == 0) | (mask == 1)).all():
+        return mask
+    return np.asarray(mask == 1)
+
+
+def inverted(mask: Result) -> Result:
+    """True = blocked as True = may look."""
+    return np.logical_not(mask) if mask.dtype.kind == "b" else mask
+
+
+def meanings(meant: Meant, options: Options) -> tuple[Meant, ...]:
+    """A mask may say True, 1 or 0 for "may look". Inverted it may be only if asked."""
+    said = options.get("mask", "may look")
+    before = meant.tidy
+
+    def made(feature: str, *steps: Callable[[Result], Result]) -> Meant:
+        def tidy(case: Case, mask: Result) -> Result:
+            mask = before(case, mask)
+            for step in steps:
+                mask = step(mask)
+            return mask
+
+        words = ", ".join(w for w in (meant.feature, feature) if w)
+        return Meant(meant.family, words, meant.complete, tidy)
+
+    added = made("an additive mask, 0 and -inf", from_added)
+    if said == "added":
+        return (added,)
+    if said == "blocked":
+        return (made("", from_numbers, inverted),)
+    return (
+        made(""),
+        made("1 and 0 for True and False", from_numbers),
+        added,
+    )
+
+
+def _causal(options: Options, takes: Takes) -> tuple[Form, ...]:
+    meant = meanings(Meant(CAUSAL, tidy=squeezed), options)
+
+    def rectangles(rng: Rng) -> tuple[Case, ...]:
+        sizes = ((2, 4), (1, 7), (5, 5), (3, 6))
+        cases = [Case(_sizes(n_q, n_k), (n_q, n_k)) for n_q, n_k in sizes]
+        alone = Case("3 tokens", (3,) if takes.required < 2 else (3, 3))
+        return (alone, *cases)
+
+    def squares(rng: Rng) -> tuple[Case, ...]:
+        return tuple(Case(f"{n} tokens", (n,)) for n in (3, 1, 5, 8))
+
+    other = takes.named("device", "dtype", "batch")
+    forms = []
+    if takes.fits(2) and not (other and other in takes.names[:2]):
+        forms.append(Form("causal(n_q, n_k)", rectangles, meant))
+    if takes.fits(1):
+        only_square = "more keys than queries (M19): it takes one size only."
+        forms.append(Form("causal(n)", squares, meant, untested=(only_square,)))
+    return tuple(forms)
+
+
+def _sizes(n_q: int, n_k: int) -> str:
+    queries = "1 query" if n_q == 1 else f"{n_q} queries"
+    return f"{queries} and {n_k} keys"
+
+
+def _window(options: Options, takes: Takes) -> tuple[Form, ...]:
+    counts = options.get("counts") or _counts(takes)
+    two_sided = options.get("causal") is False
+    meant: list[Meant] = []
+    for said, note in (
+        ("width", "the width counts the query's own key"),
+        ("left", "the width counts the keys before the query"),
+    ):
+        if counts not in (None, said):
+            continue
+        feature = "" if counts else note
+        for sides in (0, 1) if options.get("causal") is None else (int(two_sided),):
+            seen = "a window to both sides" if sides else ""
+            words = ", ".join(w for w in (feature, seen) if w)
+            one = Meant(WINDOW, words, _complete(said == "width", sides), squeezed)
+            meant += meanings(one, options)
+    key = takes.named("left") if counts == "left" else ""
+    by_name = key in takes.by_keyword
+
+    def rectangles(rng: Rng) -> tuple[Case, ...]:
+        sizes = ((4, 4, 2), (3, 6, 3), (1, 7, 3), (6, 6, 4), (7, 7, 1), (5, 9, 6))
+        return tuple(Case(f"{_sizes(q, k)}, width {w}", (q, k, w)) for q, k, w in sizes)
+
+    def squares(rng: Rng) -> tuple[Case, ...]:
+        sizes = ((4, 2), (6, 3), (7, 1), (8, 5))
+        return tuple(Case(f"{n} tokens, width {w}", (n, w)) for n, w in sizes)
+
+    name = key or takes.named("width", "window", "size", "left") or "width"
+    keywords = (name,) if by_name else ()
+    forms = []
+    if takes.fits(3) or (by_name and takes.fits(2)):
+        call = f"window(n_q, n_k, {name})"
+        forms.append(Form(call, rectangles, tuple(meant), keywords))
+    if (takes.fits(2) and not by_name) or (by_name and takes.fits(1)):
+        only_square = "more keys than queries (M19): it takes one size only."
+        call = f"window(n, {name})"
+        forms.append(Form(call, squares, tuple(meant), keywords, (only_square,)))
+    return tuple(forms)
+
+
+def _counts(takes: Takes) -> str | None:
+    """What the name of the argument says: the keys before the query, or all."""
+    if takes.named("left", "before", "back"):
+        return "left"
+    return "width" if takes.named("width", "window", "size") else None
+
+
+def _complete(width: bool, both: int) -> Complete:
+    def complete(case: Case) -> Case:
+        *sizes, w = (whole(a) for a in case.args)
+        left = w - 1 if width else w
+        n_q, n_k = (sizes[0], sizes[0]) if len(sizes) == 1 else sizes
+        return Case(case.name, (n_q, n_k, left, left if both else 0))
+
+    return complete
+
+
+def _padding(options: Options, takes: Takes) -> tuple[Form, ...]:
+    def with_keys(case: Case) -> Case:
+        lengths = np.asarray(case.args[0])
+        n_k = case.args[1] if len(case.args) > 1 else int(lengths.max())
+        return Case(case.name, (lengths, n_k))
+
+    meant = meanings(Meant(PADDING, "", with_keys, of_batch), options)
+
+    def cases(rng: Rng) -> tuple[Case, ...]:
+        some = rng.integers(1, 8, size=5)
+        some[:2] = 7, 2
+        calls = (((2, 4, 3), 5), ((4, 1), 6), (some.tolist(), 7), ((3, 0, 5, 2), 9))
+        return tuple(_lengths(list(lengths), n_k) for lengths, n_k in calls)
+
+    def alone(rng: Rng) -> tuple[Case, ...]:
+        return tuple(
+            Case(case.name, case.args[:1])
+            for case in (
+                _lengths([2, 4, 3], 4),
+                _lengths([6, 1], 6),
+                _lengths([3] * 2 + [5], 5),
+            )
+        )
+
+    forms = []
+    if takes.fits(2):
+        forms.append(Form("padding(lengths, n_k)", cases, meant))
+    if takes.fits(1):
+        longest = "more keys than the longest sequence has: it takes no n_k."
+        forms.append(Form("padding(lengths)", alone, meant, untested=(longest,)))
+    return tuple(forms)
+
+
+def _lengths(lengths: list[int], n_k: int) -> Case:
+    told = ", ".join(map(str, lengths))
+    return Case(f"lengths {told}, {n_k} keys", (np.array(lengths), n_k))
+
+
+def _grows(call: Call) -> Broken | None:
+    """Each query of a causal mask sees one key more than the one before."""
+    for n in range(1, 9):
+        mask = call(n, n)
+        mask = call(n) if mask is None else mask
+        if mask is None or mask.ndim < 2:
+            return None
+        counts = np.count_nonzero(_open(mask), axis=-1)
+        if counts.tolist() != list(range(1, n + 1)):
+            seen = ", ".join(map(str, counts.ravel().tolist()))
+            return Broken(f"With {n} tokens, the queries see {seen} keys.", f"n = {n}")
+    return None
+
+
+def _open(mask: Result) -> npt.NDArray[np.bool_]:
+    for convert in (from_added, from_numbers):
+        mask = convert(mask)
+    two = squeezed(Case("", ()), mask)
+    return np.asarray(two, dtype=bool)
+
+
+CAUSAL_PART = Part(
+    "causal",
+    "causal(n_q, n_k)",
+    "a mask (n_q, n_k)",
+    "Query i of n_q stands at position n_k - n_q + i and sees the keys up to there.",
+    _causal,
+    options={"mask": MASK},
+    laws=(Law("each query sees one key more than the one before", _grows),),
+)
+WINDOW_PART = Part(
+    "window",
+    "window(n_q, n_k, width)",
+    "a mask (n_q, n_k)",
+    "A causal mask that ends: with `width` keys in all, or `left` keys before the "
+    "query. Which one is meant is read from the name of the argument, or from "
+    "`counts`.",
+    _window,
+    "M32",
+    {"mask": MASK, "counts": "'left' | 'width'", "causal": "True or False"},
+)
+PADDING_PART = Part(
+    "padding",
+    "padding(lengths, n_k)",
+    "a mask (batch, n_k), or with axes of size 1 for heads and queries",
+    "The first `lengths` keys of each sequence are real.",
+    _padding,
+    options={"mask": MASK},
+)
+MASKS = (CAUSAL_PART, WINDOW_PART, PADDING_PART)

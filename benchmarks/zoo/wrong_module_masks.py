@@ -98,7 +98,8 @@ POLARITY_AND_ARITHMETIC = (
         "M10",
         "after the softmax",
         (
-            '        att = att.masked_fill(self.bias[:, :, :T, :T] == 0, float("-inf"))\n',
+            "        att = att.masked_fill(self.bias[:, :, :T, :T] == 0,"
+            ' float("-inf"))\n',
             "",
         ),
         ("self.attn_dropout(att)", "att * self.bias[:, :, :T, :T]"),
@@ -119,7 +120,9 @@ POLARITY_AND_ARITHMETIC = (
         ("            sim = sim.masked_fill(~keep, -torch.finfo(sim.dtype).max)\n", ""),
         (
             "attn = sim.softmax(dim=-1)\n",
-            "attn = raw.softmax(dim=-1)\n        if context_mask is not None:\n            attn = attn * keep\n",
+            "attn = raw.softmax(dim=-1)\n"
+            "        if context_mask is not None:\n"
+            "            attn = attn * keep\n",
         ),
     ),
     HEAD_MAJOR.wrong("M11", "filled with -10", ("-torch.inf)", "-10.0)")),
@@ -245,7 +248,8 @@ SHAPES = (
         "batch axis on the heads",
         (
             "mask = mask[:, None] if mask.dim() == 3 else mask",
-            "mask = mask.repeat(self.n_heads, 1, 1).view(-1, self.n_heads, *mask.shape[1:]) if mask.dim() == 3 else mask",
+            "mask = mask.repeat(self.n_heads, 1, 1).view(-1, self.n_heads,"
+            " *mask.shape[1:]) if mask.dim() == 3 else mask",
         ),
     ),
 )

@@ -34,7 +34,9 @@ CONVENTION = (
         "k by halves",
         (
             "        k = self.rotate(k, positions)\n",
-            "        half = k.unflatten(-1, (2, -1)).mT.flatten(-2)\n        half = self.rotate(half, positions)\n        k = half.unflatten(-1, (-1, 2)).mT.flatten(-2)\n",
+            "        half = k.unflatten(-1, (2, -1)).mT.flatten(-2)\n"
+            "        half = self.rotate(half, positions)\n"
+            "        k = half.unflatten(-1, (-1, 2)).mT.flatten(-2)\n",
         ),
     ),
 )
@@ -94,7 +96,8 @@ OFFSETS = (
         "cached keys turned again",
         (
             "            k = torch.cat([cache[0], k], dim=2)\n",
-            "            old = torch.arange(past, device=x.device)\n            k = torch.cat([self.rotate(cache[0], old), k], dim=2)\n",
+            "            old = torch.arange(past, device=x.device)\n"
+            "            k = torch.cat([self.rotate(cache[0], old), k], dim=2)\n",
         ),
     ),
 )

@@ -22,7 +22,7 @@ SCALE = (
     KERNEL.wrong("M01", "scale=1.0", ("p=dropout)", "p=dropout, scale=1.0)")),
     VIT.wrong("M01", "scale never used", ("        q = q * self.scale\n", "")),
     LLAMA.wrong("M01", "not scaled", (" / math.sqrt(self.head_dim)", "")),
-    HEADS.wrong("M02", "square root of C", ("k.shape[-1] ** -0.5", "C**-0.5")),
+    HEADS.wrong("M02", "square root of C", ("k.shape[-1] ** -0.5", "_C**-0.5")),
     VIT.wrong("M02", "dim ** -0.5", ("self.head_dim**-0.5", "dim**-0.5")),
     CROSS.wrong("M02", "dim ** -0.5", ("(dim // heads) ** -0.5", "dim**-0.5")),
     NANO.wrong("M02", "square root of C", ("math.sqrt(k.size(-1))", "C**0.5")),
@@ -82,7 +82,10 @@ SOFTMAX = (
         ),
     ),
     MATRICES.wrong(
-        "M05", "summed over heads", ("weights.sum(-1, k", "weights.sum((-3, -1), k")
+        "M05",
+        "summed over heads",
+        ("scores.max(-1, keepdim=True).values", "scores.amax((-3, -1), True)"),
+        ("weights.sum(-1, k", "weights.sum((-3, -1), k"),
     ),
     NEOX.wrong(
         "M05",

@@ -31,7 +31,7 @@ def sdpa_float_bias(q, k, v, mask=None):
     bias = None
     if mask is not None:
         bias = torch.zeros(mask.shape, dtype=q.dtype).masked_fill(~mask, -torch.inf)
-    return F.scaled_dot_product_attention(q, k, v, bias).nan_to_num(0.0)
+    return F.scaled_dot_product_attention(q, k, v, bias)
 
 
 def sdpa_without_mask(q, k, v):

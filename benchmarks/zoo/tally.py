@@ -124,13 +124,14 @@ def failures(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
             "times": len(same),
             "first": min((o.seed, o.dtype) for o in same),
             "missed": not same[0].good,
+            "refused": bool(same[0].refused),
         }
         for (name, said), same in rows.items()
     ]
 
     def place(row: dict[str, Any]) -> tuple[Any, ...]:
-        kind, missed = order[row["kind"]], not row["missed"]
-        return kind, missed, row["is"], row["specimen"], row["said"]
+        less = order[row["kind"]], row["refused"], not row["missed"]
+        return *less, row["is"], row["specimen"], row["said"]
 
     return sorted(listed, key=place)
 

@@ -40,11 +40,15 @@ def computes_in_float32(function: Attention) -> Attention:
     """The same function for somebody whose arrays are all float32."""
 
     @wraps(function)
-    def in_float32(q, k, v, *rest, **options):
-        return function(_narrow(q), _narrow(k), _narrow(v), *rest, **options)
+    def in_float32(*args, **options):
+        options = {name: _narrow(x) for name, x in options.items()}
+        return function(*map(_narrow, args), **options)
 
     return in_float32
 
 
 def _narrow(x):
-    return x.astype(np.float32) if isinstance(x, np.ndarray) else x.float()
+    if isinstance(x, np.ndarray) and x.dtype == np.float64:
+        return x.astype(np.float32)
+    # A tensor, without importing torch for it.
+    return x.float() if getattr(x, "is_floating_point", bool)() else x

@@ -116,7 +116,7 @@ def top_left_flag(q, k, v, mask=None, causal=True):
 
 def future_only(q, k, v):
     n = q.size(-2)
-    future = torch.triu(torch.ones(n, n, dtype=torch.bool))
+    future = torch.triu(torch.ones(n, n, dtype=torch.bool), diagonal=1)
     return F.scaled_dot_product_attention(q, k, v, attn_mask=future)
 
 

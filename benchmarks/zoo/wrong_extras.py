@@ -221,22 +221,22 @@ SPECIMENS = (
     drawn("M34", "NumPy", dropout_numpy, "matmul"),
     drawn("M34", "the same every time", dropout_same_every_time, "matmul"),
     *(
-        fixed("M37", f"cap {cap:g}: {name}", build(cap), "softcap", softcap=cap, **more)
+        fixed("M37", f"cap {cap:g}: {name}", build(cap), style, softcap=cap, **more)
         for cap in (2.0, 20.0)
-        for name, build, more in (
-            ("missing", cap_forgotten, {}),
-            ("missing, torch", cap_forgotten_torch, {}),
-            ("not divided", cap_not_divided, {}),
-            ("not multiplied", cap_not_multiplied, {}),
-            ("another cap", cap_of_another, {}),
+        for name, build, style, more in (
+            ("missing", cap_forgotten, "matmul", {}),
+            ("missing, torch", cap_forgotten_torch, "masked_fill", {}),
+            ("not divided", cap_not_divided, "lambda", {}),
+            ("not multiplied", cap_not_multiplied, "lambda", {}),
+            ("another cap", cap_of_another, "lambda", {}),
         )
     ),
     *(
-        fixed("M37", f"cap {cap:g}: {name}", build(cap), "softcap", softcap=cap, **more)
+        fixed("M37", f"cap {cap:g}: {name}", build(cap), style, softcap=cap, **more)
         for cap in (1.0, 2.0, 5.0)
-        for name, build, more in (
-            ("after the mask", cap_after_mask, {}),
-            ("after the mask, torch", cap_after_mask_torch, NO_EMPTY),
+        for name, build, style, more in (
+            ("after the mask", cap_after_mask, "where", {}),
+            ("after the mask, torch", cap_after_mask_torch, "masked_fill", NO_EMPTY),
         )
     ),
     fixed("M38", "missing", norm_forgotten, "matmul", **NORM),

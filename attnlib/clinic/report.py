@@ -107,6 +107,12 @@ class Report:
         things = "mistake" if n == 1 else "mistakes"
         return f"{name} is not healthy: {count} {things}{also}."
 
+    @property
+    def reason(self) -> str:
+        """Why it could not be examined, without what the verdict has said."""
+        said = self.verdict.removesuffix(".")
+        return capital(self.refused.removeprefix(said).lstrip(" :."))
+
     def __str__(self) -> str:
         """The report as text."""
         return "\n".join(_lines(self)).rstrip()
@@ -123,9 +129,9 @@ class Report:
 
 def _lines(report: Report) -> Iterator[str]:
     yield from _wrapped(report.verdict, "")
-    if report.refused:
+    if report.reason:
         yield ""
-        yield from _wrapped(report.refused, "")
+        yield from _wrapped(report.reason, "")
     several = len(report.mistakes) > 1
     for number, mistake in enumerate(report.mistakes, start=1):
         yield from _finding(mistake, f"{number}. " if several else "")
@@ -167,7 +173,9 @@ def title(finding: Finding) -> str:
 
 def _unknown(unknown: Unknown) -> Iterator[str]:
     yield ""
-    yield from _wrapped(f"Wrong, but no mistake that is known here: {unknown.law}", "")
+    yield from _wrapped(
+        f"Wrong, but no mistake that is known here: {unknown.law.rstrip('.')}.", ""
+    )
     yield from _wrapped(f"  {unknown.sentence}", "  ")
     if unknown.example:
         yield "  The smallest example:"

@@ -39,8 +39,8 @@ def html_of(report: Report) -> str:
 
 def _parts(report: Report) -> Iterator[str]:
     yield f"<p><strong>{escape(report.verdict)}</strong></p>"
-    if report.refused:
-        yield f"<p>{_prose(report.refused)}</p>"
+    if report.reason:
+        yield f"<p>{_prose(report.reason)}</p>"
     several = len(report.mistakes) > 1
     for number, mistake in enumerate(report.mistakes, start=1):
         yield _finding(mistake, f"{number}. " if several else "")
@@ -66,7 +66,7 @@ def _finding(finding: Finding, before: str) -> str:
 
 
 def _unknown(unknown: Unknown) -> str:
-    law = f"Wrong, but no mistake that is known here: {unknown.law}"
+    law = f"Wrong, but no mistake that is known here: {unknown.law.rstrip('.')}."
     said = f"<p><strong>{_prose(law)}</strong><br>{_prose(unknown.sentence)}</p>"
     if unknown.example:
         example = escape(unknown.example)

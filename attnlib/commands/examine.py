@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 import sys
+import warnings
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
@@ -72,7 +73,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     intent.add_argument("--window", type=_size, help="how many keys a query sees")
     intent.add_argument("--softcap", type=float)
     intent.add_argument("--qk-norm", action=yes_or_no)
-    intent.add_argument("--rope", choices=("interleaved", "half", "none"))
+    intent.add_argument("--rope", choices=("interleaved", "half"))
     intent.add_argument("--rope-base", type=float)
     intent.add_argument("--alibi", action=yes_or_no)
     intent.add_argument(
@@ -93,8 +94,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 INTENT = (
-    *("n_kv_heads", "scale", "causal", "window", "softcap", "qk_norm", "rope_base"),
-    *("alibi", "empty_rows", "dtype", "part", "seed", "seconds"),
+    *("n_kv_heads", "scale", "causal", "window", "softcap", "qk_norm"),
+    *("rope", "rope_base", "alibi", "empty_rows", "dtype", "part", "seed", "seconds"),
 )
 
 
@@ -133,7 +134,9 @@ def _examined(
     examine: Callable[..., Report], attention: object, intent: dict[str, object]
 ) -> Report:
     try:
-        return examine(attention, **intent)
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")  # it is asked about huge scores and NaN
+            return examine(attention, **intent)
     except ValueError as error:  # an option that the clinic does not know
         raise LoadError(str(error)) from None
 
@@ -143,7 +146,6 @@ def _intent(given: argparse.Namespace, n_heads: int | None) -> dict[str, object]
     said = {name: getattr(given, name) for name in INTENT}
     said["n_heads"] = n_heads
     said["mask"] = given.mask.replace("-", " ") if given.mask else None
-    said["rope"] = False if given.rope == "none" else given.rope
     return {name: value for name, value in said.items() if value is not None}
 
 

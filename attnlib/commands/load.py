@@ -136,8 +136,9 @@ def _last_line(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     ours = (__file__, importlib.__file__, "<frozen", "<string>")
     theirs = [f for f in frames if not f.filename.startswith(ours)]
-    line = f" (line {theirs[-1].lineno} of {Path(theirs[-1].filename).name})"
-    where = "" if not theirs or isinstance(error, SyntaxError) else line
+    where = ""
+    if theirs and not isinstance(error, SyntaxError):  # that one says it itself
+        where = f" (line {theirs[-1].lineno} of {Path(theirs[-1].filename).name})"
     return f"{kind}: {own}{where}." if own else f"{kind}{where}."
 
 

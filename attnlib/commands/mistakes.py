@@ -136,12 +136,12 @@ def number(value: float) -> str:
         return str(value)
     if np.isnan(value):
         return "NaN"
-    if value == round(value) if np.isfinite(value) else False:
-        return f"{value:.0f}" if abs(value) < 1e6 else f"{value:.1e}"
     if np.isinf(value):
         return "inf" if value > 0 else "-inf"
-    if abs(value) < 1e-12:  # rounding
+    if abs(value) < 1e-12:  # rounding, or -0
         return "0"
+    if value == round(value):
+        return f"{value:.0f}" if abs(value) < 1e6 else f"{value:.1e}"
     text = f"{value:.3f}" if abs(value) >= 0.1 else f"{value:.3g}"
     return text.rstrip("0").rstrip(".") if "e" not in text else text
 

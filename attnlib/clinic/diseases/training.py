@@ -11,7 +11,7 @@ import numpy as np
 
 from attnlib.clinic.diseases.disease import Disease, Shown
 from attnlib.clinic.diseases.measured import unseeded
-from attnlib.clinic.families.online import distillation_loss
+from attnlib.clinic.families.distillation import distillation_loss
 
 
 def _initial() -> Shown:

@@ -51,6 +51,7 @@ class Takes:
     mask_dims: tuple[int, ...] = ()  # the ranks of masks it takes: 2, 3, 4
     item_masks: bool = False  # each item of a batch may have a mask of its own
     d_k: int = 0  # the only width that it takes, if it says so
+    no_self: bool = False  # a module must be given a memory
     batch_is_heads: bool = False  # its mask fits only if batch == n_heads
 
 
@@ -128,6 +129,7 @@ class ModuleSubject:
         x: Array,
         memory: Array | None = None,
         *,
+        values: Array | None = None,
         mask: Array | None = None,
         padding: Array | None = None,
         causal: bool | None = None,
@@ -136,10 +138,17 @@ class ModuleSubject:
         """Hand in tokens (batch, n, d_model) and what else the module takes.
 
         The mask is boolean, (n_q, n_k) or (batch, n_q, n_k), True = may look; padding
-        is (batch, n_k), True = a real token.
+        is (batch, n_k), True = a real token. `values` are what the values are made of,
+        if that is not the memory.
         """
         return self.ask(
-            x, memory, mask=mask, padding=padding, causal=causal, train=train
+            x,
+            memory,
+            values=values,
+            mask=mask,
+            padding=padding,
+            causal=causal,
+            train=train,
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from attnlib.clinic.report import Report
 
 
@@ -13,7 +15,7 @@ class Unhealthy(AssertionError):
         self.report = report
 
 
-def assert_healthy(attention: object, **intent: object) -> Report:
+def assert_healthy(attention: object, **intent: Any) -> Report:
     """Examine an attention, and raise with the whole report unless it is healthy.
 
     healthy = examined, no mistake found, no law broken

@@ -117,7 +117,7 @@ def explore(
     off = '<p class="attn-off">Run this cell to move the slider.</p>'
     panels = in_rows(drawn, per_row, title)
     body = f"{control_html}{panels}{legend(states[start])}{off}"
-    return _page(title, sentence, body, data, "explore.js")
+    return page(title, sentence, body, data, "explore.js")
 
 
 def follow(
@@ -185,7 +185,7 @@ def follow(
         '<p class="attn-note" aria-live="polite"></p>'
         '<p class="attn-off">Run this cell to choose cells of the tables.</p>'
     )
-    return _page(title, sentence, body, data, "follow.js")
+    return page(title, sentence, body, data, "follow.js")
 
 
 def _top(panels: Sequence[Panel]) -> float | None:
@@ -194,12 +194,15 @@ def _top(panels: Sequence[Panel]) -> float | None:
     return max(sizes) if sizes else None
 
 
-def _page(
+def page(
     title: str, sentence: str, body: str, data: dict[str, object], script: str
 ) -> Explorer:
+    """One self-contained piece of HTML: style, body, the data, and a script."""
     sentence = one_line(sentence)
     packed = compact(data)
-    style = asset("style.css") + (asset("pixels.css") if PIXELS in body else "")
+    extra = {PIXELS: "pixels.css", "attn-tiles": "vitals.css"}
+    style = asset("style.css")
+    style += "".join(asset(sheet) for mark, sheet in extra.items() if mark in body)
     name = "x" + sha256((title + body + packed).encode()).hexdigest()[:10]
     html = (
         f'<div class="attn attnlib-explorer" data-attn="{name}" role="group" '

@@ -101,7 +101,7 @@ def measure(model: PeriodModel, texts: Texts) -> Signs:
     return Signs(
         loss=loss.item(),
         keys=np.exp(_mean(diagnostics.entropy(weights), real)),
-        saturated=_mean((weights > 0.99).any(-1), real),
+        saturated=_mean(_saturated(weights), real),
         sink=_mean(at_first, real & ~_first(real)),
         loudness=np.sqrt(_mean((mixed**2).mean(-1), real)),
         gradient=torch.linalg.vector_norm(by_head, dim=(0, 1, 3)).numpy(),
@@ -226,6 +226,12 @@ def probe_texts(patient: Patient) -> Texts:
 def _mean(values: npt.ArrayLike, rows: Rows) -> Array:
     """The mean over batch and rows where `rows` (batch, n) is True, for each head."""
     return np.asarray(np.moveaxis(np.asarray(values), 1, 0)[:, rows].mean(-1))
+
+
+def _saturated(weights: Array) -> Array:
+    """1 for a row with a weight above 0.99, 0 for others, NaN where it is NaN."""
+    most = weights.max(-1)
+    return np.asarray(np.where(np.isnan(most), np.nan, most > 0.99))
 
 
 def _first(real: Rows) -> Rows:

@@ -86,7 +86,16 @@ def examine_part(
     calls = _ask(caller, forms, formats(dtype), seed)
     if not any(outcome.arrays for outcome in calls.outcomes):
         return Report(subject, refused=_nothing_came(known, calls))
-    return _report(subject, known, calls, caller)
+    report = _report(subject, known, calls, caller)
+    if report.unknown is None or calls.failed:
+        return report
+    for form in forms[forms.index(calls.form) + 1 :]:
+        if form.largest and not caller.out_of_time:
+            cases = form.cases(np.random.default_rng(seed))
+            again = caller.ask(form, calls.format, cases, None)
+            other = _report(subject, known, again, caller)
+            return report if other.unknown else other
+    return report
 
 
 def _name(thing: object) -> str:
@@ -213,7 +222,10 @@ def _report(subject: str, part: Part, calls: Calls, caller: Caller) -> Report:
     named = _name_it(calls, tables, answers)
     if named is None:
         best = reports.nearest(tables, answers)
-        unknown = reports.unknown(part, calls, tables[best], answers[best], caller)
+        meant = calls.form.meant[best]
+        unknown = reports.unknown(
+            part, calls, tables[best], answers[best], caller, meant
+        )
         return Report(
             subject, cautions=cautions, untested=tuple(untested), unknown=unknown
         )

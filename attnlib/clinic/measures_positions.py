@@ -79,7 +79,7 @@ def only_position_zero(sight: Sight) -> str | None:
 def slope_ratio(sight: Sight) -> str | None:
     """The first slope that differs, with the count of heads."""
     mine, right = sight.result(), sight.right.arrays[0]
-    if mine is None or mine.shape != right.shape:
+    if mine is None or mine.shape != right.shape or mine.ndim != 1:
         return None
     wrong = ~np.isclose(mine.astype(float), right, rtol=CLOSE)
     if not wrong.any():

@@ -51,7 +51,9 @@ class Form:
     """One way to call a part: its arguments, and the cases in which they are handed in.
 
     `keywords` names the last arguments, where they go by keyword. `strict`: an error in
-    a case is a mistake, unless the part refuses the case in words.
+    a case is a mistake, unless the part refuses the case in words. `largest`: the same
+    with arrays of the most axes alone, for a part that takes others, too, but means
+    something else there (dim=1 is another axis then).
     """
 
     call: str
@@ -60,6 +62,7 @@ class Form:
     keywords: tuple[str, ...] = ()
     untested: tuple[str, ...] = ()
     strict: bool = False
+    largest: bool = False
 
 
 @dataclass(frozen=True)

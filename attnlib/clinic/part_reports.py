@@ -11,7 +11,7 @@ from attnlib.clinic.case import Case, Faults, Outcome, Result
 from attnlib.clinic.catalogue import get
 from attnlib.clinic.evidence import evidence
 from attnlib.clinic.match import SINGLE_PRECISION, Table
-from attnlib.clinic.part import Call, Part
+from attnlib.clinic.part import Call, Meant, Part
 from attnlib.clinic.part_calls import Caller, Calls, said
 from attnlib.clinic.report import Finding, Unknown
 from attnlib.clinic.sight import number, place
@@ -127,6 +127,7 @@ def unknown(
     table: Table,
     answer: tuple[Outcome, ...],
     caller: Caller,
+    meant: Meant,
 ) -> Unknown:
     """The law that is broken, else the smallest case that differs."""
     for i, outcome in enumerate(answer):
@@ -141,16 +142,17 @@ def unknown(
             )
     for law in part.laws:
         with np.errstate(all="ignore"):
-            broken = law.broken(_caller(calls, caller))
+            broken = law.broken(_caller(calls, caller, meant))
         if broken is not None:
             return Unknown(law.name, broken.sentence, broken.example)
     return _differs(part, calls, table, answer)
 
 
-def _caller(calls: Calls, caller: Caller) -> Call:
+def _caller(calls: Calls, caller: Caller, meant: Meant) -> Call:
     def call(*args: object) -> Result | None:
-        ran = caller.call(args, calls.format)
-        return ran.value if isinstance(ran.value, np.ndarray) else None
+        value = caller.call(args, calls.format).value
+        found = isinstance(value, np.ndarray)
+        return meant.tidy(Case("", args), value) if found else None  # type: ignore[arg-type]
 
     return call
 
@@ -178,9 +180,13 @@ def _differs(
     else:
         where = tuple(np.argwhere(~_near(mine, good, SINGLE_PRECISION))[0])
         at = f" at {place(where)}" if where else ""
+        yours, right = float(mine[where]), float(good[where])
+        words = number(yours), number(right)
+        if words[0] == words[1]:
+            words = f"{yours:.8g}", f"{right:.8g}"
         sentence = (
-            f"Given {calls.cases[i].name}, it gives {number(float(mine[where]))}{at}, "
-            f"where {number(float(good[where]))} is right."
+            f"Given {calls.cases[i].name}, it gives {words[0]}{at}, where {words[1]} "
+            "is right."
         )
     shown = [_arguments(calls.cases[i], calls.form.call)]
     shown += [f"yours: {text(mine)}", f"right: {text(good)}"]

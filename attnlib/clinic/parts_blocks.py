@@ -34,8 +34,9 @@ def _online(options: Options, takes: Takes) -> tuple[Form, ...]:
         rising = np.sort(probes.table(rng, 3, 7), axis=-1)
         mixed = probes.table(rng, 2, 8)
         falling = -np.sort(-probes.table(rng, 3, 6), axis=-1)
-        low = probes.table(rng, 2, 6) - 3000.0
-        lower = np.round(probes.table(rng, 2, 5)) - 60000.0
+        # So far apart that weights are 0 and 1: float32 is too coarse there for more.
+        low = rng.permuted([[0.0, 1, 2, 3, 4, 5]] * 2, axis=-1) * 32 - 1600.0
+        lower = rng.permuted([[0.0, 1, 2, 3, 4]] * 2, axis=-1) * 128 - 60000.0
         huge = probes.table(rng, 2, 6)
         huge[:, :2], huge[:, 2:4] = huge[:, :2] + 900.0, huge[:, 2:4] - 900.0
         huge[1] = huge[1, ::-1]
@@ -46,7 +47,7 @@ def _online(options: Options, takes: Takes) -> tuple[Form, ...]:
             ("scores in any order", mixed, 3),
             ("scores in descending order", falling, 4),
             ("one block for all", mixed[:, :5], 5),
-            ("scores around -3000", low, 2),
+            ("scores around -1500", low, 2),
             ("scores around -60000", lower, 2),
             ("scores of 900 and of -900", huge, 2),
             ("blocks that are hidden altogether", hidden, 2),
@@ -107,8 +108,9 @@ def _distillation(options: Options, takes: Takes) -> tuple[Form, ...]:
                     kept = tuple(k for k in targets if k == "distil_softmax_twice")
                     family = replace(family, slots={**family.slots, "target": kept})
                 told = [words] if words and not kind else []
-                told += [f"the temperature is {t:g}"] if t and not said else []
-                told = told if t != 1 or words else []
+                told += (
+                    [f"the temperature is {t:g}"] if t not in (None, 1, said) else []
+                )
                 found.append(Meant(family, ", ".join(told), _at(t, name), _one))
         return tuple(found)
 

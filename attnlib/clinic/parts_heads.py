@@ -46,7 +46,7 @@ def _split(options: Options, takes: Takes) -> tuple[Form, ...]:
         return ()
     return (
         Form(call, cases(2, 3), meant),
-        Form(call, cases(3), meant, untested=(BATCHES,)),
+        Form(call, cases(3), meant, untested=(BATCHES,), largest=True),
         Form(call, cases(2), meant, untested=(NO_BATCHES,)),
     )
 
@@ -69,7 +69,7 @@ def _merge(options: Options, takes: Takes) -> tuple[Form, ...]:
         return ()
     return (
         Form(call, cases(3, 4), meant),
-        Form(call, cases(4), meant, untested=(BATCHES,)),
+        Form(call, cases(4), meant, untested=(BATCHES,), largest=True),
         Form(call, cases(3), meant, untested=(NO_BATCHES,)),
     )
 
@@ -116,7 +116,7 @@ def _repeat(options: Options, takes: Takes) -> tuple[Form, ...]:
         return ()
     return (
         Form(call, cases(4, 3), chosen),
-        Form(call, cases(4), chosen),
+        Form(call, cases(4), chosen, untested=(BATCHES,), largest=True),
         Form(call, cases(3), chosen, untested=(NO_BATCHES,)),
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from attnlib.clinic.case import Case, Result
 from attnlib.clinic.families.masks import CAUSAL
@@ -22,6 +21,7 @@ from attnlib.clinic.part import (
     Takes,
     whole,
 )
+from attnlib.clinic.words import listed
 
 Rng = np.random.Generator
 MASK = "'may look' | 'blocked' | 'added'"
@@ -47,7 +47,7 @@ def from_added(mask: Result) -> Result:
     if mask.dtype.kind != "f":
         return mask
     low = mask.astype(np.float64) < LOW
-    return np.asarray(mask == 0) if ((mask == 0) | low).all() and low.any() else mask
+    return np.asarray(mask == 0) if ((mask == 0) | low).all() else mask
 
 
 def from_numbers(mask: Result) -> Result:
@@ -216,20 +216,15 @@ def _grows(call: Call) -> Broken | None:
     for n in range(1, 9):
         mask = call(n, n)
         mask = call(n) if mask is None else mask
-        if mask is None or mask.ndim < 2:
+        if mask is None or mask.shape != (n, n):
             return None
-        counts = np.count_nonzero(_open(mask), axis=-1)
+        counts = np.count_nonzero(mask, axis=-1)
         if counts.tolist() != list(range(1, n + 1)):
-            seen = ", ".join(map(str, counts.ravel().tolist()))
-            return Broken(f"With {n} tokens, the queries see {seen} keys.", f"n = {n}")
+            keys = listed([str(count) for count in counts.tolist()])
+            return Broken(
+                f"Of {n} queries, the first to last see {keys} keys.", f"n = {n}"
+            )
     return None
-
-
-def _open(mask: Result) -> npt.NDArray[np.bool_]:
-    for convert in (from_added, from_numbers):
-        mask = convert(mask)
-    two = squeezed(Case("", ()), mask)
-    return np.asarray(two, dtype=bool)
 
 
 CAUSAL_PART = Part(

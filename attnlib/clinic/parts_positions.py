@@ -66,16 +66,13 @@ def _sinusoidal(options: Options, takes: Takes) -> tuple[Form, ...]:
     base = real(options.get("base") or BASE)
     family = of_base(SINUSOIDAL_ALONE, base)
 
-    def complete(case: Case) -> Case:
-        return Case(case.name, (*case.args, base))
-
     apart = replace(
         family, slots={k: v for k, v in family.slots.items() if k != "columns"}
     )
     layouts = {
-        "interleaved": Meant(family, "", complete, one_table),
+        "interleaved": Meant(family, tidy=one_table),
         "concatenated": Meant(
-            apart, "all sines stand before all cosines", complete, halves_apart
+            apart, "all sines stand before all cosines", tidy=halves_apart
         ),
     }
     said = options.get("layout")

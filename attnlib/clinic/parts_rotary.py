@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -37,15 +38,16 @@ ROPE_ALONE = replace(
 
 
 def of_base(family: Family, base: float) -> Family:
-    """With another base, what the wrong ones are called has to fit."""
+    """The family for another base; what the wrong ones are called has to fit, too."""
     if base == BASE:
         return family
+    implementation = partial(family.implementation, base=base)
     named = ("base_1000", "base_100000", "base_500000")
     slots = {
         name: tuple(key for key in keys if key not in named)
         for name, keys in family.slots.items()
     }
-    return replace(family, slots=slots)
+    return replace(family, slots=slots, implementation=implementation)
 
 
 def _rope(options: Options, takes: Takes) -> tuple[Form, ...]:
@@ -61,7 +63,7 @@ def _rope(options: Options, takes: Takes) -> tuple[Form, ...]:
                 words = [] if said else [PAIRED[layout]]
                 words += [f"the base is {number:g}"] if number != BASE else []
                 words += ["tokens stand before heads"] if tokens_first else []
-                complete = _placed(layout, number, tokens_first)
+                complete = _placed(layout, tokens_first)
                 family = of_base(ROPE_ALONE, number)
                 tidy = _heads_first if tokens_first else _as_it_is
                 found.append(Meant(family, ", ".join(words), complete, tidy))
@@ -89,7 +91,13 @@ def _rope(options: Options, takes: Takes) -> tuple[Form, ...]:
         forms += [Form(call, cases((2, 3, 4), False), meant(False))]
         for rank, words in ((4, "four axes"), (3, "three axes"), (2, "two axes")):
             note = f"arrays of other than {words}: it does not take them."
-            one = Form(call, cases((rank,), False), meant(False), untested=(note,))
+            one = Form(
+                call,
+                cases((rank,), False),
+                meant(False),
+                untested=(note,),
+                largest=rank == 4,
+            )
             forms.append(one)
     if options.get("axes") != "heads first":
         forms.append(Form(call, cases((4,), True), meant(True)))
@@ -137,7 +145,7 @@ def _turn_case(
     return Case(name, (x, places[0] if start else np.array(places)))
 
 
-def _placed(layout: str, base: float, tokens_first: bool) -> Complete:
+def _placed(layout: str, tokens_first: bool) -> Complete:
     def complete(case: Case) -> Case:
         x = np.asarray(case.args[0])
         if tokens_first:
@@ -146,7 +154,7 @@ def _placed(layout: str, base: float, tokens_first: bool) -> Complete:
         places: object = told
         if not isinstance(told, np.ndarray):
             places = np.arange(x.shape[-2]) + whole(told)
-        return Case(case.name, (x, places, layout, base))
+        return Case(case.name, (x, places, layout))
 
     return complete
 

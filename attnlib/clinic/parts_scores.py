@@ -53,9 +53,9 @@ def _softmax(options: Options, takes: Takes) -> tuple[Form, ...]:
     meant = (Meant(SOFTMAX),)
     forms = []
     axis = takes.named("axis", "dim")
-    if takes.fits(2) and axis:
+    if takes.fits(2) and (axis or not takes.names):
         keyword = (axis,) if axis in takes.by_keyword else ()
-        forms.append(Form(f"softmax(x, {axis})", cases(True), meant, keyword))
+        forms.append(Form("softmax(x, axis)", cases(True), meant, keyword))
     elif axis in takes.by_keyword and axis:
         forms.append(Form(f"softmax(x, {axis})", cases(True), meant, (axis,)))
     if takes.fits(1):
@@ -156,10 +156,11 @@ def _qk_norm(options: Options, takes: Takes) -> tuple[Form, ...]:
     call = "qk_norm(q)"
     if not takes.fits(1):
         return ()
+    no_batch = "arrays without a batch: it takes batches only."
     three = "batches: it takes (n_heads, n, d_k) only."
     return (
         Form(call, cases(4, 3), meant),
-        Form(call, cases(4), meant),
+        Form(call, cases(4), meant, untested=(no_batch,), largest=True),
         Form(call, cases(3), meant, untested=(three,)),
     )
 

@@ -58,6 +58,8 @@ def qk_norm(q: Float, kind: str = "rms", *, faults: Faults = RIGHT) -> Float:
     """Each query divided by its own size: (..., n_heads, n, d_k)."""
     q = np.asarray(q, dtype=np.float64)
     axes: tuple[int, ...] = (-1,)
+    if "norm_over_everything" in faults:
+        axes = tuple(range(q.ndim))
     for key, over in AXES.items():
         if key in faults:
             axes = over
@@ -121,7 +123,7 @@ QK_NORM = Family(
     "qk_norm",
     qk_norm,
     {
-        "axis": (*AXES, "norm_of_merged"),
+        "axis": (*AXES, "norm_over_everything", "norm_of_merged"),
         "size": (
             "norm_missing",
             "norm_largest",

@@ -122,6 +122,13 @@ MISTAKES = (
         "The last axis alone, and keepdims.",
     ),
     Mistake(
+        "norm_over_everything",
+        "M38",
+        "One size for the whole batch",
+        _NORM + " Texts of one batch have nothing to do with each other.",
+        "The last axis alone, and keepdims.",
+    ),
+    Mistake(
         "norm_of_merged",
         "M38",
         "One size for all heads of a token",

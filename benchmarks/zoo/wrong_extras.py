@@ -196,8 +196,8 @@ def norm_over_tokens(q, k, v, mask=None):
 
 
 def norm_over_tokens_torch(q, k, v):
-    d = q.size(-1)
-    q, k = F.normalize(q, dim=-2) * d**0.5, F.normalize(k, dim=-2) * d**0.5
+    n, m = q.size(-2), k.size(-2)
+    q, k = F.normalize(q, dim=-2) * n**0.5, F.normalize(k, dim=-2) * m**0.5
     return F.scaled_dot_product_attention(q, k, v)
 
 

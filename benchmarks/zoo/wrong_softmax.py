@@ -27,7 +27,9 @@ def over_queries(q, k, v):
 
 def over_queries_masked(q, k, v, mask=None):
     s = scaled(q, k)
-    e = np.exp(s - s.max())
+    if mask is not None:
+        s = np.where(mask, s, -1e300 if s.dtype == np.float64 else -1e30)
+    e = np.exp(s - s.max(axis=-2, keepdims=True))
     if mask is not None:
         e = e * mask
     total = e.sum(axis=-2, keepdims=True)
@@ -43,17 +45,17 @@ def first_axis(q, k, v):
 
 def over_heads(q, k, v, mask=None):
     scores = np.einsum("bhid,bhjd->bhij", q, k) / np.sqrt(q.shape[-1])
-    e = np.exp(scores - scores.max())
-    if mask is not None:
-        e = np.where(mask, e, 0)
-    total = e.sum(axis=1, keepdims=True)
-    return np.einsum("bhij,bhjd->bhid", e / np.where(total == 0, 1, total), v)
+    e = np.exp(scores - scores.max(axis=1, keepdims=True))
+    weights = e / e.sum(axis=1, keepdims=True)
+    if mask is not None:  # the same for all heads, so that a pair is out or in
+        weights = weights * np.broadcast_to(mask, weights.shape)
+    return np.einsum("bhij,bhjd->bhid", weights, v)
 
 
 def over_batch(q, k, v):
     batch, heads, n, d = q.shape
     scores = np.matmul(q, k.transpose(0, 1, 3, 2)) / np.sqrt(d)
-    e = np.exp(scores - scores.max())
+    e = np.exp(scores - scores.max(axis=0))
     return np.matmul(e / sum(e[b] for b in range(batch)), v)
 
 

@@ -146,7 +146,7 @@ DROPOUT_AND_MODE = (
     ),
     VIT.wrong(
         "M43",
-        "scaled in training only by dim",
+        "scaled by dim in training",
         ("q = q * self.scale", "q = q * (C**-0.5 if self.training else self.scale)"),
     ),
     KERNEL.wrong(
@@ -156,7 +156,7 @@ DROPOUT_AND_MODE = (
     ),
     NANO.wrong(
         "M43",
-        "causal in eval only",
+        "the future seen in training",
         (
             "        att = att.masked_fill(",
             "        if not self.training:\n            att = att.masked_fill(",

@@ -101,7 +101,7 @@ def _matrix(part: Any, path: str, name: str, parameter: Any) -> Matrix | None:
         kind = "layer"
     full = path if layer else f"{path}.{name}".strip(".")
     steps = full.split(".")
-    roles = UNSURE
+    roles: tuple[str, ...] = UNSURE
     for step in reversed(steps):  # W_q.linear: the name that tells is further up
         if step.isdigit():
             continue

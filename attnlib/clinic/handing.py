@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,7 +124,7 @@ def parts(value: object, path: Path = ()) -> Iterator[tuple[Path, Array]]:
             yield path, found
 
 
-def _inside(value: object) -> list[tuple[int | str, object]]:
+def _inside(value: object) -> Sequence[tuple[int | str, object]]:
     try:
         if isinstance(value, Mapping):
             return [(str(n), inner) for n, inner in value.items()]

@@ -219,7 +219,7 @@ def form_of(mask: AnyArray, form: str, sizes: tuple[int, int, int, int]) -> AnyA
     batch, heads, n_q, n_k = sizes
     if mask.ndim == 3:
         mask = mask[:, None]
-    full = np.broadcast_to(mask, (batch, heads, n_q, n_k))
+    full: AnyArray = np.broadcast_to(mask, (batch, heads, n_q, n_k))
     if form == "qk":
         return full[0, 0]
     if form == "bqk":
@@ -227,7 +227,8 @@ def form_of(mask: AnyArray, form: str, sizes: tuple[int, int, int, int]) -> AnyA
     if form == "b1qk":
         return full[:, :1]
     if form == "Bqk":
-        return full.reshape(batch * heads, n_q, n_k)
+        every: AnyArray = full.reshape(batch * heads, n_q, n_k)
+        return every
     return full
 
 

@@ -28,6 +28,7 @@ class Bench:
 
     out: Callable[[Array], Array | None]  # x (batch, n, d_model) -> the result
     d_model: int
+    d_memory: int | None = None  # if it differs from d_model, and must be given
     seed: int = 0
 
     def tokens(self, n: int) -> Array:

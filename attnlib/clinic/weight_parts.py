@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from attnlib.clinic.find_weights import Chosen, Matrix
 from attnlib.clinic.tensors import torch
+from attnlib.clinic.weight_heads import (
+    Parts,
+    count_heads,
+    divisors,
+    heads_of_axes,
+    heads_of_lists,
+    kv_heads,
+    sizes,
+)
 from attnlib.clinic.weight_layout import Bench, Cut, find_layout, is_flipped
 from attnlib.clinic.weight_slots import Piece, Slot
-
-
-@dataclass
-class Parts:
-    """Slots for the weights ("q", "k", "v", "o") and their biases."""
-
-    weights: dict[str, Slot] = field(default_factory=dict)
-    biases: dict[str, Slot] = field(default_factory=dict)
-    n_heads: int = 1
-    n_kv_heads: int = 1
-    counted: bool = False  # the number of heads was found out by behaviour
-    notes: list[str] = field(default_factory=list)
-    problem: str = ""
 
 
 def shake(chosen: Chosen, seed: int) -> None:
@@ -49,21 +44,21 @@ def orient(chosen: Chosen, bench: Bench) -> None:
     kinds: dict[str, list[tuple[str, Matrix]]] = {}
     for role, members in chosen.parts.items():
         for matrix in members:
-            if matrix.kind != "linear" and matrix.tensor.ndim == 2:
+            if type(matrix.owner) is torch.nn.MultiheadAttention:
+                matrix.flipped = True
+            elif matrix.kind != "linear" and matrix.tensor.ndim == 2:
                 kind = type(matrix.owner).__name__ if matrix.kind == "layer" else ""
                 kinds.setdefault(kind, []).append((role, matrix))
-    for members in kinds.values():
+    for same in kinds.values():
         votes = [
-            vote
-            for role, m in members
-            if (vote := _by_size(role, m, bench)) is not None
+            vote for role, m in same if (vote := _by_size(role, m, bench)) is not None
         ]
         if not votes:
             # A fused or per-head matrix is never square: these are all whole ones.
-            found = (is_flipped(bench, m.tensor, role) for role, m in members)
+            found = (is_flipped(bench, m.tensor, role) for role, m in same)
             votes = [vote for vote in found if vote is not None]
         flipped = 2 * sum(votes) > len(votes)
-        for role, matrix in members:
+        for role, matrix in same:
             by_size = _by_size(role, matrix, bench)
             matrix.flipped = flipped if by_size is None else by_size
 
@@ -75,8 +70,11 @@ def _by_size(role: str, matrix: Matrix, bench: Bench) -> bool | None:
     if matrix.bias is not None:
         return bool(getattr(*matrix.bias).numel() == first)
     inner = first if role != "o" else last
-    if bench.d_model in (first, last):
-        return bool(inner != bench.d_model)
+    width = bench.d_model
+    if bench.d_memory is not None and role in ("k", "v", "kv"):
+        width = bench.d_memory
+    if width in (first, last):
+        return bool(inner != width)
     return None
 
 
@@ -85,7 +83,7 @@ def cut(
 ) -> Parts:
     """The slots of all weights, and how many heads there are."""
     parts = Parts()
-    n_heads = n_heads or _heads_of_lists(chosen) or _heads_of_axes(chosen, bench)
+    n_heads = n_heads or heads_of_lists(chosen) or heads_of_axes(chosen, bench)
     for letters, members in chosen.parts.items():
         if len(letters) == 1:
             parts.weights[letters] = _whole(letters, members, n_heads, bench)
@@ -93,7 +91,7 @@ def cut(
             if bias is not None:
                 parts.biases[letters] = bias
     fused = [(letters, ms) for letters, ms in chosen.parts.items() if len(letters) > 1]
-    guesses = [n_heads] if n_heads else _divisors(bench.d_model)
+    guesses = [n_heads] if n_heads else divisors(bench.d_model)
     for letters, members in fused:
         done = False
         for sure_only in (True, False):
@@ -116,27 +114,9 @@ def cut(
         parts.problem = f"no weight for {', '.join(missing)} was found in it"
         return parts
     parts.counted = not n_heads
-    parts.n_heads = n_heads or _count_heads(parts, bench)
-    _sizes(parts, n_kv_heads)
+    parts.n_heads = n_heads or count_heads(parts, bench)
+    sizes(parts, n_kv_heads)
     return parts
-
-
-def _heads_of_lists(chosen: Chosen) -> int | None:
-    counts = [len(ms) for key, ms in chosen.parts.items() if "q" in key and len(ms) > 1]
-    return counts[0] if counts else None
-
-
-def _heads_of_axes(chosen: Chosen, bench: Bench) -> int | None:
-    """W_q of (n_heads, d_model, d_k), or (d_model, n_heads, d_k)."""
-    for matrix in chosen.parts.get("q", []):
-        shape = tuple(matrix.tensor.shape)
-        if len(shape) == 3:
-            return int(shape[1] if shape[0] == bench.d_model else shape[0])
-    return None
-
-
-def _divisors(n: int) -> list[int]:
-    return [h for h in (1, 2, 4, 8, 3, 6, 12, 16, 5, 10, 20, 32, 64) if n % h == 0]
 
 
 def _whole(role: str, members: list[Matrix], n_heads: int | None, bench: Bench) -> Slot:
@@ -195,10 +175,10 @@ def _fused(
     per_head = len(members) > 1
     heads = 1 if per_head else n_heads
     width = first.shape[1]
-    kv_heads = _kv_heads(parts, letters, width, heads, n_kv_heads, bench.d_model)
-    if kv_heads is None or heads % kv_heads:
+    shared = kv_heads(parts, letters, width, heads, n_kv_heads, bench.d_model)
+    if shared is None or heads % shared:
         return False
-    counts = {"q": heads, "k": kv_heads, "v": kv_heads}
+    counts = {"q": heads, "k": shared, "v": shared}
     found = find_layout(bench, lambda: first.as_rows(first.tensor), letters, counts)
     if found is None or (sure_only and not found[1]):
         return False
@@ -240,77 +220,3 @@ def _after(matrix: Matrix, cut_columns: Cut) -> Cut:
 
 def _of_row(cut_columns: Cut) -> Cut:
     return lambda bias: cut_columns(bias.reshape(1, -1))
-
-
-def _kv_heads(
-    parts: Parts,
-    letters: str,
-    width: int,
-    heads: int,
-    n_kv_heads: int | None,
-    d_model: int,
-) -> int | None:
-    """How many heads keys and values have in a fused matrix of so many columns."""
-    if n_kv_heads and heads > 1:
-        return n_kv_heads
-    if letters != "qkv":
-        if "q" in letters or "q" not in parts.weights:
-            return heads
-        d_k, rest = divmod(parts.weights["q"].shape[1], heads)
-        return None if rest or width % (2 * d_k) else width // (2 * d_k)
-    if width % (3 * heads) == 0 and width >= 3 * d_model:
-        return heads
-    d_k, rest = divmod(d_model, heads)
-    if rest or width % d_k:
-        return heads if width % (3 * heads) == 0 else None
-    left = width // d_k - heads
-    return left // 2 if left > 1 and left % 2 == 0 else None
-
-
-def _count_heads(parts: Parts, bench: Bench) -> int:
-    """How many heads there are, from the number of different weights in a row.
-
-    The values of token 0 are 1 and all others 0, so that each number of the result is
-    the weight that its head gives to token 0.
-    """
-    slots = [parts.weights.get("v"), parts.weights.get("o")]
-    slots += [parts.biases.get("v"), parts.biases.get("o")]
-    before = [(slot, slot.read()) for slot in slots if slot is not None]
-    try:
-        for slot, array in before:
-            slot.write(np.zeros_like(array))
-        values = np.zeros(parts.weights["v"].shape)
-        values[0] = 1.0
-        parts.weights["v"].write(values)
-        if "o" in parts.weights:
-            parts.weights["o"].write(np.eye(*parts.weights["o"].shape))
-        text = bench.tokens(4)
-        text[0, :, 0] = (1.0, 0.0, 0.0, 0.0)
-        out = bench.out(text)
-        if out is None or not np.isfinite(out).all():
-            return 0
-        count = len(set(np.round(out[0, -1], 7).tolist()))
-        fits = parts.weights["q"].shape[1] % count == 0
-        return count if fits else 0
-    finally:
-        for slot, array in before:
-            slot.write(array)
-
-
-def _sizes(parts: Parts, n_kv_heads: int | None) -> None:
-    """Check that the sizes fit, and read off how many heads the keys have."""
-    n_q, n_k, n_v = (parts.weights[r].shape[1] for r in "qkv")
-    heads = parts.n_heads
-    if not heads or n_q % heads:
-        said = f"n_heads={heads} does not divide its {n_q} query features"
-        parts.problem = (
-            said if heads else "how many heads it has was not found: say n_heads=..."
-        )
-        return
-    d_k = n_q // heads
-    parts.n_kv_heads = n_kv_heads or n_k // d_k
-    if n_k != parts.n_kv_heads * d_k or n_v % parts.n_kv_heads:
-        parts.problem = (
-            f"{n_q} query, {n_k} key and {n_v} value features do not fit "
-            f"n_heads={heads} and n_kv_heads={parts.n_kv_heads}"
-        )

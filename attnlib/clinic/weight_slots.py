@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,39 @@ class Piece:
     owner: Any
     name: str
     cut: Callable[[Any], Any]
+    layer: bool = False  # the owner makes something of its own out of the weight
+
+    def with_layer(self) -> Piece:
+        """The same; marked if what the owner does is not x @ W + b with this weight.
+
+        Such a layer may divide W by its norm, say. What it does to the rows of the
+        unit matrix is then the weight that counts.
+        """
+        if self.name != "weight" or getattr(self.owner, self.name).ndim != 2:
+            return self
+        mine, plain = self._applied(), self.view()
+        if mine is None or mine.shape != plain.shape:
+            return self
+        same = bool(torch.allclose(mine, plain, atol=1e-6, rtol=1e-6))
+        return self if same else replace(self, layer=True)
+
+    def _applied(self) -> Any:
+        """The weight that the layer applies, cut; None if that cannot be said."""
+        weight = getattr(self.owner, self.name).detach()
+        n_in = int(self.view().shape[0])
+        flipped = tuple(weight.shape)[1] == n_in
+        unit = torch.eye(n_in, dtype=weight.dtype, device=weight.device)
+        try:
+            with torch.no_grad():
+                rows = self.owner(unit) - self.owner(torch.zeros_like(unit[:1]))
+            return self.cut(rows.T if flipped else rows)
+        except Exception:  # a layer that takes something else
+            return None
+
+    def counts(self) -> Any:
+        """The weight that counts: as it is, or as the layer applies it."""
+        applied = self._applied() if self.layer else None
+        return self.view() if applied is None else applied
 
     def view(self) -> Any:
         """The view as it is now: it shares the parameter's memory."""
@@ -56,7 +89,7 @@ class Slot:
     def read(self) -> Array:
         """The numbers as they are now, in float64."""
         arrays = [
-            self._flat(piece.view()).to("cpu", torch.float64).numpy()
+            self._flat(piece.counts()).to("cpu", torch.float64).numpy()
             for piece in self.pieces
         ]
         axis = 0 if self.vector else self.side

@@ -1,0 +1,142 @@
+"""The first calls of a module: how wide its tokens are, and where the result stands."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from attnlib.clinic.handing import Places, parts, says_what
+from attnlib.clinic.module_call import ModuleCall
+from attnlib.clinic.module_copy import move
+from attnlib.clinic.module_plan import attentions_in, widths
+from attnlib.clinic.run import Ran
+from attnlib.clinic.subject import Refusal
+from attnlib.clinic.tensors import torch
+from attnlib.clinic.words_refused import raised
+from attnlib.shapes import Array
+
+EXAMPLE = (
+    "Hand in a module that is called with tokens (batch, n, d_model), or a function of "
+    "q, k and v, such as `lambda q, k, v, mask=None: mine(q, k, v, mask)`."
+)
+
+
+TRIED = 8  # widths of a token that are tried
+
+
+Way = tuple[bool, int | None, int | None]  # a mask, the widths of memory and values
+
+
+def has_matrices(module: Any) -> bool:
+    return any(p.ndim > 1 for p in module.parameters() if not _lazy(p))
+
+
+def _lazy(parameter: Any) -> bool:
+    return bool(torch.nn.parameter.is_lazy(parameter))
+
+
+def is_lazy(module: Any) -> bool:
+    return any(_lazy(p) for p in module.parameters())
+
+
+def first_call(call: ModuleCall, name: str) -> int | Refusal:
+    """The width of a token with which the module works, tried out."""
+    tried = list(widths(call.module))[:TRIED]
+    first: Ran | None = None
+    for dtype in ("float64", "float32"):
+        if not is_lazy(call.module):
+            move(call.module, dtype)
+        call.dtype = dtype
+        for width in tried:
+            for way in _ways(call, width, tried):
+                call.must_mask, call.memory_width, call.values_width = way
+                ran, _, _ = call.run(plain_text(width))
+                if ran.timed_out or call.budget.left == 0:
+                    return Refusal(
+                        f"{name} did not come to an end in time, for 5 tokens of "
+                        f"{width} numbers. Hand in one that does."
+                    )
+                first = first or ran
+                if ran.error is None and _read(call, ran):
+                    if is_lazy(call.module):
+                        continue
+                    move(call.module, dtype)
+                    finite = result(call, plain_text(width))
+                    if finite is not None and not np.isfinite(finite).any():
+                        return Refusal(
+                            f"{name} returned NaN everywhere for plain tokens, so that "
+                            "there is nothing to examine. Look for 0/0, inf - inf, or "
+                            "weights that were never filled."
+                        )
+                    return width
+    return _refused(call, name, first, tried)
+
+
+def _ways(call: ModuleCall, width: int, tried: list[int]) -> Iterator[Way]:
+    """With and without a mask, and with a memory of another width."""
+    masks = [False, True] if "mask" in call.roles and call._must("mask") else [False]
+    for mask in masks:
+        yield mask, None, None
+    if call.takes_memory:
+        others = [n for n in tried if n != width]
+        for mask in masks:
+            if "memory" in call.roles and not call._must("memory"):
+                yield mask, width, None
+            yield from ((mask, other, None) for other in others)
+            if "v" in call.roles:
+                pairs = itertools.product(tried, tried)
+                yield from ((mask, a, b) for a, b in pairs if a != b)
+
+
+def plain_text(width: int, n: int = 5, batch: int = 2) -> Array:
+    rng = np.random.default_rng(3)
+    return np.round(rng.normal(size=(batch, n, width)) * 8) / 8
+
+
+def _read(call: ModuleCall, ran: Ran) -> bool:
+    """Find the result: what is returned first with an axis for items and for tokens."""
+    front = (2, 5) if call.batch_first else (5, 2)
+    arrays = list(parts(ran.value))
+    found = [(p, a) for p, a in arrays if a.ndim == 3 and a.shape[:2] == front]
+    if not found:
+        return False
+    path, out = found[0]
+    weights = [p for p, a in arrays if a.shape[-2:] == (5, 5) and p != path]
+    call.places = Places(path, weights[0] if weights else None)
+    call.width = out.shape[-1]
+    return True
+
+
+def result(call: ModuleCall, x: Array) -> Array | None:
+    return call.ask(x).out
+
+
+def _refused(call: ModuleCall, name: str, ran: Ran | None, tried: list[int]) -> Refusal:
+    inside = attentions_in(call.module)
+    if ran is None:
+        return Refusal(f"{name} does not say how wide its tokens are. {EXAMPLE}")
+    error = raised(ran.error) if ran.error is not None else ""
+    tokens = "indices" in error or "Embedding" in error or "embedding" in error
+    kinds = [type(part).__name__ for part in call.module.modules()]
+    if inside and (tokens or any("Embedding" in kind for kind in kinds)):
+        return Refusal(
+            f"{name} is a whole model, and an attention is wanted: hand in one of its "
+            f"parts, such as `model.{as_code(inside[0])}`."
+        )
+    if ran.error is not None:
+        return Refusal(
+            f"{name} raised {error}, when it was given tokens (2, 5, {tried[0]}). "
+            f"{EXAMPLE}"
+        )
+    return Refusal(
+        f"{name} {says_what(ran.value)}, when it was given tokens (2, 5, {tried[0]}), "
+        f"and (2, 5, d_model) was expected. {EXAMPLE}"
+    )
+
+
+def as_code(path: str) -> str:
+    steps = [f"[{s}]" if s.isdigit() else f".{s}" for s in path.split(".")]
+    return "".join(steps).lstrip(".")

@@ -113,7 +113,7 @@ SLOPE = "slope of log-weights against q·k / √d_k"
         ("M34", "largest difference of the two calls", 0, None),
         ("M35", "score", 5984, np.inf),
         ("M37", "cap 1", 0, None),
-        ("M39", "std of W_q", None, None),
+        ("M37", "cap 50", 0, 0),
         ("M40", "norm that the clipping reports", 0.5, 32768),
         ("M40", "norm that reaches the weights", 0.5, 2.0**-16),
         ("M43", "NaN in the output, of 48 numbers", 0, 24),

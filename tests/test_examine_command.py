@@ -129,6 +129,17 @@ def test_a_value_that_the_clinic_does_not_know_is_one_sentence(folder, capsys):
     assert "0 is no size: 1 or more" in capsys.readouterr().err
 
 
+def test_a_fault_of_the_clinic_is_no_verdict(folder, monkeypatch, capsys):
+    def examine(attention, **intent):
+        raise IndexError("no such row")
+
+    module = importlib.import_module("attnlib.clinic.examine")
+    monkeypatch.setattr(module, "examine", examine)
+    assert main(["examine", "a_users_model.py:attention"]) == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith("The clinic itself failed: IndexError: no such row (line ")
+
+
 # What it asks.
 
 

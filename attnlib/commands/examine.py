@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from attnlib.clinic.report import Finding, Report
-from attnlib.commands.load import LoadError, load
+from attnlib.commands.load import LoadError, last_line, load
 
 HEALTHY, UNHEALTHY, REFUSED = 0, 1, 2
 
@@ -139,6 +139,8 @@ def _examined(
             return examine(attention, **intent)
     except ValueError as error:  # an option that the clinic does not know
         raise LoadError(str(error)) from None
+    except Exception as error:  # must not end with 1, which means: not healthy
+        raise LoadError(f"The clinic itself failed: {last_line(error)}") from error
 
 
 def _intent(given: argparse.Namespace, n_heads: int | None) -> dict[str, object]:

@@ -124,10 +124,11 @@ def _file(path: Path) -> ModuleType:
 
 def _said(place: str, error: BaseException) -> str:
     """That importing failed, with the last line of the error."""
-    return f"{place} could not be imported: {_last_line(error)}"
+    return f"{place} could not be imported: {last_line(error)}"
 
 
-def _last_line(error: BaseException) -> str:
+def last_line(error: BaseException) -> str:
+    """An error as the last line of its traceback, with its place."""
     kind, own = type(error).__name__, ""
     try:
         own = " ".join(str(error).split()).rstrip(".")
@@ -154,7 +155,7 @@ def _made(make: str, module: ModuleType) -> object:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise LoadError(f"--make {make!r} failed: {_last_line(error)}") from None
+        raise LoadError(f"--make {make!r} failed: {last_line(error)}") from None
 
 
 def _instance(
@@ -207,6 +208,6 @@ def _instance(
             for name, value in named.items()
         )
         raise LoadError(
-            f"{kind.__name__}({given}) failed: {_last_line(error)} Say how it is made: "
+            f"{kind.__name__}({given}) failed: {last_line(error)} Say how it is made: "
             f'--make "{kind.__name__}(...)".'
         ) from None

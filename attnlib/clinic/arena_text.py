@@ -23,17 +23,12 @@ def score(of: Score) -> str:
     return "\n".join([line, *of.faults])
 
 
-def named(bug: Bug) -> str:
-    """M04 softmax over queries."""
-    return f"{bug.code} {bug.name}".strip()
-
-
 def got_away(bugs: tuple[Bug, ...]) -> str:
     """What got away: the first ones with a reason and a law, the others by name."""
     lines = []
     for bug in bugs[:HINTED]:
-        lines.append(f"- {named(bug)}. {bug.why}\n  Law: {LAWS[bug.law]}.")
-    rest = ", ".join(named(bug) for bug in bugs[HINTED:])
+        lines.append(f"- {bug!r}. {bug.why}\n  Law: {LAWS[bug.law]}.")
+    rest = ", ".join(map(repr, bugs[HINTED:]))
     if rest:
         lines.append(f"- {rest}")
     return "\n".join(lines)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attnlib.clinic.arena_text import named
 from attnlib.clinic.bugs.bug import Bug
 from attnlib.exercises.text import listed
 
@@ -56,7 +55,7 @@ def raised_on(name: str) -> str:
 
 def rest(bugs: tuple[Bug, ...]) -> str:
     """What got away though it was enough."""
-    return f"Still at large: {', '.join(map(named, bugs))}."
+    return f"Still at large: {', '.join(map(repr, bugs))}."
 
 
 def not_legal(error: str) -> str:

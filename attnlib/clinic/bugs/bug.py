@@ -34,7 +34,8 @@ LAWS = {
     "empty": "a query that may look at nothing gets zeros",
     "many": "twenty keys and more queries: whatever works in tiles shows there",
     "twice": "call it twice, with other numbers between; look at the inputs after",
-    "one": "one query alone",
+    "one": "one query alone, with a mask",
+    "square": "as many queries as keys, with a mask",
 }
 
 
@@ -55,7 +56,7 @@ class Bug:
         return self.make()
 
     def __repr__(self) -> str:
-        return f"{self.code or '   '} {self.name}"
+        return f"{self.code} {self.name}".strip()
 
 
 def of_family(name: str, code: str, law: str, why: str, *faults: str) -> Bug:

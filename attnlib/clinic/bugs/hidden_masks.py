@@ -87,7 +87,7 @@ def masks(rng: np.random.Generator) -> tuple[Bug, ...]:
         of_steps(
             "seen from either side",
             "",
-            "masks",
+            "square",
             "With as many queries as keys, i sees j if j may see i.",
             hide=rows_closed,
         ),
@@ -122,7 +122,7 @@ def masks(rng: np.random.Generator) -> tuple[Bug, ...]:
         of_steps(
             "not itself",
             "M18",
-            "masks",
+            "square",
             "With as many queries as keys, the diagonal is closed.",
             hide=closed_diagonal,
         ),

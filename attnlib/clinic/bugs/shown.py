@@ -182,7 +182,7 @@ _SOFTMAX = (
 )
 _BUILDING = (
     of_steps(
-        "heads merged without transpose",
+        "heads merged untransposed",
         "M21",
         "heads",
         "The numbers of the heads get into other tokens.",

@@ -66,7 +66,7 @@ MASK_BUGS = (
         "mask_transposed",
     ),
     of_steps(
-        "first row of the mask for all",
+        "first row's mask for all",
         "M15",
         "masks",
         "Right for fillers, wrong for the future.",

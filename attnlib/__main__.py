@@ -6,6 +6,7 @@ Each command stands in `attnlib.commands`; the doctor's is printed here.
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from collections.abc import Sequence
 
@@ -26,6 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 if all is well, 1 if something is left to do, 2 if a command could not do
         its work. Wrong usage exits with 2.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a pipe on Windows knows no √
+            stream.reconfigure(errors="replace")
     parser = argparse.ArgumentParser(
         prog="attnlib", description="Attention by Hand: the library of the course."
     )

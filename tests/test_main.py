@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 
@@ -66,3 +67,11 @@ def test_python_m_attnlib():
     run = subprocess.run(command, capture_output=True, text=True)
     assert run.stdout.strip() == attnlib.__version__, run.stderr
     assert run.returncode == 0
+
+
+def test_a_pipe_that_knows_no_root_sign_is_no_error():
+    command = [sys.executable, "-m", "attnlib", "mistakes", "M02"]
+    narrow = os.environ | {"PYTHONIOENCODING": "cp1252"}
+    run = subprocess.run(command, capture_output=True, env=narrow)
+    assert run.returncode == 0, run.stderr
+    assert b"M02 Divided by ?d_model, where ?d_k is meant." in run.stdout

@@ -74,7 +74,7 @@ class Style:
             return self._make(cls, rng, dtype, _one(choice, rng))
 
         return ModuleSpecimen(
-            name=f"module {self.name}, {codes}: {what}",
+            name=f"module {self.name}, {codes}: {what}".replace(", : ", ", "),
             codes=frozenset(codes.split()),
             make=make,
             intent={**meant, **(intent or {})},

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from .module_gpt import call_x
-from .module_hub import call_llama, cos_and_sin, repeat_kv, rotate_half
+from .module_hub import call_llama, cos_and_sin, repeat_kv, rotate_half, rotate_pairs
 from .module_kit import EVEN, GROUPED, Probe, Style, fused, linears
 
 
@@ -160,7 +160,7 @@ def call_cached(module: Any, probe: Probe) -> Any:
 
 QWEN = Style(
     name="Qwen with QK-norm",
-    sources=(RMSNorm, QwenAttention),
+    sources=(rotate_pairs, RMSNorm, QwenAttention),
     build=lambda cls, d, h: cls(d, h, 2),
     call=call_llama,
     read=lambda m: linears(m.q_proj, m.k_proj, m.v_proj, m.o_proj),

@@ -7,24 +7,17 @@ every wrong version. What matches none is held against the laws of the part.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from attnlib.clinic import part_reports as reports
-from attnlib.clinic.case import RIGHT, Case, Family, Faults, Outcome
-from attnlib.clinic.match import EXACT, SINGLE_PRECISION, Table
+from attnlib.clinic.case import Case
+from attnlib.clinic.match import Table
 from attnlib.clinic.part import Form, Meant, Part, Takes
-from attnlib.clinic.part_calls import (
-    Caller,
-    CallFailed,
-    Calls,
-    Format,
-    formats,
-    said,
-    takes,
-)
+from attnlib.clinic.part_calls import Caller, Calls, Format, formats, said, takes
+from attnlib.clinic.part_tables import agrees, name_it, tables, tidied
 from attnlib.clinic.parts import PARTS
 from attnlib.clinic.report import Report
 from attnlib.clinic.run import LIMIT, Ran
@@ -86,16 +79,22 @@ def examine_part(
     calls = _ask(caller, forms, formats(dtype), seed)
     if not any(outcome.arrays for outcome in calls.outcomes):
         return Report(subject, refused=_nothing_came(known, calls))
-    report = _report(subject, known, calls, caller)
-    if report.unknown is None or calls.failed:
-        return report
-    for form in forms[forms.index(calls.form) + 1 :]:
-        if form.largest and not caller.out_of_time:
+    options_said = tuple(sorted(kept.items()))
+
+    def report(index: int, calls: Calls) -> Report:
+        found = tables(part, options_said, signature, index, seed)
+        return _report(subject, known, calls, caller, found)
+
+    index = next(i for i, form in enumerate(forms) if form is calls.form)
+    first = report(index, calls)
+    if first.unknown is None or calls.failed:
+        return first
+    for i, form in enumerate(forms):
+        if i > index and form.largest and not caller.out_of_time:
             cases = form.cases(np.random.default_rng(seed))
-            again = caller.ask(form, calls.format, cases, None)
-            other = _report(subject, known, again, caller)
-            return report if other.unknown else other
-    return report
+            other = report(i, caller.ask(form, calls.format, cases, None))
+            return first if other.unknown else other
+    return first
 
 
 def _name(thing: object) -> str:
@@ -192,103 +191,39 @@ def _first(
     return tried[0]
 
 
-def _report(subject: str, part: Part, calls: Calls, caller: Caller) -> Report:
-    untested, cautions = list(calls.form.untested), reports.cautions(part, calls)
+def _report(
+    subject: str,
+    part: Part,
+    calls: Calls,
+    caller: Caller,
+    known: Sequence[Table],
+) -> Report:
+    """What an answer is: too slow, random, right, a mistake with a name, or unknown."""
+    cautions, untested = reports.cautions(part, calls), calls.form.untested
+    begun = Report(subject, cautions=cautions, untested=untested)
     if calls.failed and len(calls.outcomes) < len(calls.cases):
         case = calls.cases[len(calls.outcomes) - 1]
-        untested.append(f"the calls after {case.name}: there it was too slow.")
-        return Report(
-            subject,
-            cautions=cautions,
-            untested=tuple(untested),
-            unknown=reports.slow(case),
-        )
+        return replace(begun, unknown=reports.slow(case))
     again = caller.call(calls.cases[0].args, calls.format, calls.form.keywords)
     if not reports.same(again.value, calls.outcomes[0]):
-        return Report(
-            subject,
-            cautions=cautions,
-            untested=tuple(untested),
-            unknown=reports.random(calls, again.value),
-        )
-    tables = [_table(meant, calls.cases) for meant in calls.form.meant]
-    answers = [_tidy(meant, calls) for meant in calls.form.meant]
-    for meant, table, answer in zip(calls.form.meant, tables, answers, strict=True):
-        if _agrees(answer, table.right):
-            features = (meant.feature,) if meant.feature else ()
-            return Report(
-                subject, cautions=cautions, untested=tuple(untested), features=features
-            )
-    named = _name_it(calls, tables, answers)
+        return replace(begun, unknown=reports.random(calls, again.value))
+    meanings = calls.form.meant
+    answers = [tidied(meant, calls) for meant in meanings]
+    for meant, table, answer in zip(meanings, known, answers, strict=True):
+        if agrees(answer, table.right):
+            return replace(begun, features=_features(meant))
+    named = name_it(known, answers)
     if named is None:
-        best = reports.nearest(tables, answers)
-        meant = calls.form.meant[best]
+        best = reports.nearest(known, answers)
         unknown = reports.unknown(
-            part, calls, tables[best], answers[best], caller, meant
+            part, calls, known[best], answers[best], caller, meanings[best]
         )
-        return Report(
-            subject, cautions=cautions, untested=tuple(untested), unknown=unknown
-        )
-    index, reading = named
-    meant = calls.form.meant[index]
-    findings = reports.findings(part, tables[index], answers[index], reading)
-    return Report(
-        subject,
-        tuple(findings),
-        cautions,
-        untested=tuple(untested),
-        features=(meant.feature,) if meant.feature else (),
-    )
+        return replace(begun, unknown=unknown)
+    (first, *others), reading = named
+    findings = reports.findings(part, calls, known[first], answers[first], reading)
+    features = () if others else _features(meanings[first])
+    return replace(begun, mistakes=tuple(findings), features=features)
 
 
-def _table(meant: Meant, cases: tuple[Case, ...]) -> Table:
-    family = meant.family
-    guarded = Family(
-        family.name, _guarded(family), family.slots, family.see, family.pairs
-    )
-    return Table(guarded, [meant.complete(case) for case in cases])
-
-
-def _guarded(family: Family) -> Callable[..., object]:
-    """The family with one class of error: what NumPy and torch raise differs."""
-
-    def implementation(*args: Any, faults: Faults = RIGHT) -> object:
-        try:
-            return family.implementation(*args, faults=faults)
-        except Exception as error:
-            raise CallFailed from error
-
-    return implementation
-
-
-def _tidy(meant: Meant, calls: Calls) -> tuple[Outcome, ...]:
-    """The answer as this meaning sees it."""
-    tidied: list[Outcome] = []
-    for case, outcome in zip(calls.cases, calls.outcomes, strict=True):
-        arrays = tuple(meant.tidy(case, array) for array in outcome.arrays)
-        tidied.append(Outcome(arrays, outcome.error))
-    return tuple(tidied)
-
-
-def _agrees(answer: tuple[Outcome, ...], right: tuple[Outcome, ...]) -> bool:
-    return any(
-        all(
-            reports.close(mine, good, tolerance)
-            for mine, good in zip(answer, right, strict=True)
-        )
-        for tolerance in (EXACT, SINGLE_PRECISION)
-    )
-
-
-def _name_it(
-    calls: Calls, tables: list[Table], answers: list[tuple[Outcome, ...]]
-) -> tuple[int, Faults] | None:
-    """The simplest reading: single mistakes of every meaning, then pairs."""
-    pairs: tuple[int, Faults] | None = None
-    for i, (table, answer) in enumerate(zip(tables, answers, strict=True)):
-        readings = table.match(answer).readings
-        if readings and len(readings[0]) == 1:
-            return i, readings[0]
-        if readings and pairs is None:
-            pairs = i, readings[0]
-    return pairs
+def _features(meant: Meant) -> tuple[str, ...]:
+    return (meant.feature,) if meant.feature else ()

@@ -81,7 +81,7 @@ def takes(thing: Callable[..., object]) -> Takes | None:
     target = forward if callable(forward) and not inspect.isclass(thing) else thing
     try:
         parameters = list(inspect.signature(target).parameters.values())
-    except (TypeError, ValueError):
+    except Exception:  # a signature of the thing itself may raise anything
         return None
     places = [
         p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)

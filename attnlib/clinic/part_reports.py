@@ -12,7 +12,7 @@ from attnlib.clinic.catalogue import get
 from attnlib.clinic.evidence import evidence
 from attnlib.clinic.match import SINGLE_PRECISION, Table
 from attnlib.clinic.part import Call, Meant, Part
-from attnlib.clinic.part_calls import Caller, Calls, said
+from attnlib.clinic.part_calls import FAILED, Caller, Calls, said
 from attnlib.clinic.report import Finding, Unknown
 from attnlib.clinic.sight import number, place
 from attnlib.clinic.words import listed
@@ -51,7 +51,7 @@ def same(value: object, outcome: Outcome) -> bool:
 
 
 def findings(
-    part: Part, table: Table, answer: Sequence[Outcome], reading: Faults
+    part: Part, calls: Calls, table: Table, answer: Sequence[Outcome], reading: Faults
 ) -> list[Finding]:
     """One finding a mistake, in the order of the family."""
     order = list(table.family.faults)
@@ -65,7 +65,7 @@ def findings(
                 key,
                 mistake.name,
                 mistake.sentence,
-                evidence(key, table, answer, reading),
+                _evidence(key, calls, table, answer, reading),
                 yours,
                 right,
                 mistake.mend,
@@ -73,6 +73,15 @@ def findings(
             )
         )
     return found
+
+
+def _evidence(
+    key: str, calls: Calls, table: Table, answer: Sequence[Outcome], reading: Faults
+) -> str:
+    """The number that gave it away; an error under the name that it had."""
+    sentence = evidence(key, table, answer, reading)
+    raised = next((ran.error for ran in calls.runs if ran.error is not None), None)
+    return sentence.replace(FAILED, said(raised))
 
 
 def _first_numbers(

@@ -61,7 +61,8 @@ def _rope(options: Options, takes: Takes) -> tuple[Form, ...]:
         for number in bases:
             for layout in layouts:
                 words = [] if said else [PAIRED[layout]]
-                words += [f"the base is {number:g}"] if number != BASE else []
+                if base is None and number != BASE:
+                    words.append(f"the base is {number:g}")
                 words += ["tokens stand before heads"] if tokens_first else []
                 complete = _placed(layout, tokens_first)
                 family = of_base(ROPE_ALONE, number)

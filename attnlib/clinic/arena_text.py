@@ -37,32 +37,32 @@ def got_away(bugs: tuple[Bug, ...]) -> str:
 def no_bool(name: str, value: object) -> str:
     """The answer of a check is no truth value."""
     if value is None:
-        return f"{name} returned None: its `return` is missing, or not reached."
+        return f"`{name}` returned None: its `return` is missing, or not reached."
     kind = type(value).__name__
     kind = f"an {kind}" if kind[0] in "aeiou" or kind == "ndarray" else f"a {kind}"
     return (
-        f"{name} must give True or False, but gave {kind}. Is .any() or .all() missing?"
+        f"`{name}` must give True or False, but gave {kind}. Is .any() or .all() missing?"
     )
 
 
 def illegal(name: str, error: str) -> str:
     """A check that calls the attention with what no attention takes."""
-    return f"{name} calls the attention with what it cannot take: {error}"
+    return f"`{name}` calls the attention with what it cannot take: {error}"
 
 
 def too_slow(name: str, seconds: float) -> str:
     """A check that does not end."""
-    return f"{name} was stopped after {seconds:g} seconds. A loop that never ends?"
+    return f"`{name}` was stopped after {seconds:g} seconds. A loop that never ends?"
 
 
 def too_many_calls(name: str, most: int) -> str:
     """A check that calls without end."""
-    return f"{name} called one attention more than {most} times."
+    return f"`{name}` called one attention more than {most} times."
 
 
 def unsteady(name: str) -> str:
     """A check that changes its mind."""
     return (
-        f"{name} answered otherwise when it saw the same attention a second time. "
+        f"`{name}` answered otherwise when it saw the same attention a second time. "
         "Seed its numbers, and let it remember nothing."
     )

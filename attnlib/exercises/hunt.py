@@ -28,7 +28,8 @@ def judge_hunt(exercise: HuntExercise, answer: object, seed: int = 0) -> Verdict
     arguments = stubs.wrong_arguments(exercise.solution, answer, (arena.attention,))
     if arguments:
         return Verdict("type", text.not_yet(name, arguments))
-    score = arena.score(answer, exercise.bugs(seed), exercise.right, seed=seed)
+    bugs, limit = exercise.bugs(seed), arena.LIMIT
+    score = arena.score(answer, bugs, exercise.right, seed=seed, limit=limit)
     if explain.says_unfinished(score.error):
         return Verdict("not started", text.not_started(name))
 
@@ -37,7 +38,7 @@ def judge_hunt(exercise: HuntExercise, answer: object, seed: int = 0) -> Verdict
 
     if score.faults:
         slow = "stopped" in score.faults[0]
-        return no("timeout" if slow else "type", text.capital(score.faults[0]))
+        return no("timeout" if slow else "type", score.faults[0])
     if score.error is not None:
         blamed = hunt_text.raised_on(score.false_alarms[0].name)
         case = f"the right attention '{score.false_alarms[0].name}'"
@@ -45,12 +46,11 @@ def judge_hunt(exercise: HuntExercise, answer: object, seed: int = 0) -> Verdict
         return no("raised", f"{said}\n{blamed}")
     if score.false_alarms:
         return no("wrong", _blamed(score))
-    if not score.caught:
-        return no("wrong", hunt_text.NONE)
     n, of = len(score.caught), len(score.bugs)
     if score.mutation_score < exercise.wanted:
         few = hunt_text.too_few(n, of, exercise.wanted)
-        return no("wrong", f"{few}\n{got_away(score.missed)}")
+        none = "" if score.caught else hunt_text.NONE
+        return no("wrong", f"{few}{none}\n{hunt_text.AWAY}\n{got_away(score.missed)}")
     said = f"{hunt_text.caught(n, of)} {exercise.why}"
     if score.missed:
         said += f"\n{hunt_text.rest(score.missed)}"

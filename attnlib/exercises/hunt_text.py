@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from attnlib.clinic.bugs.bug import Bug
 from attnlib.exercises.text import listed
 
-NONE = "It always says False. Does it say True where it finds a fault?"
+NONE = " It says False to everyone. Is True what it says where it finds a fault?"
+AWAY = "Got away:"
 TURNED = (
     "\nIs it turned over? True means that a fault was found; a right attention gets "
     "False."
@@ -38,7 +39,7 @@ def caught(n: int, of: int) -> str:
 def too_few(n: int, of: int, wanted: float) -> str:
     """How many of the bugs, and how many are wanted."""
     share = f"{n / of:.0%}" if n * 100 % of == 0 else f"{n / of:.1%}"
-    return f"It catches {n} of {of} bugs, {share}; {wanted:.0%} is wanted. Got away:"
+    return f"It catches {n} of {of} bugs, {share}; {wanted:.0%} is wanted."
 
 
 def blamed(names: Sequence[str], of: int) -> str:

@@ -78,7 +78,7 @@ def _scores(rng: np.random.Generator) -> tuple[Bug, ...]:
         ),
         of_family(
             "keys reshaped",
-            "M20",
+            "",
             "sizes",
             "reshape does not turn a table over; it deals its numbers out anew.",
             "key_reshaped",
@@ -112,7 +112,7 @@ def _softmax(rng: np.random.Generator) -> tuple[Bug, ...]:
 
     return (
         of_family(
-            "softmax over axis 0", "M05", "alone", "Axis 0 is the batch.", "axis_zero"
+            "softmax over axis 0", "M04", "alone", "Axis 0 is the batch.", "axis_zero"
         ),
         of_family(
             "powers of two for e", "", "slope", "The weights are too flat.", "base_two"

@@ -147,7 +147,7 @@ _SOFTMAX = (
     ),
     of_family(
         "softmax over axis 1",
-        "M05",
+        "M04",
         "heads",
         "With a batch and heads, axis 1 is the heads.",
         "axis_one",
@@ -163,7 +163,11 @@ _SOFTMAX = (
         "sign turned", "", "slope", "What fits best is looked at least.", "sign_flipped"
     ),
     of_family(
-        "not divided by the sum", "", "x-ray", "Rows sum to anything.", "not_normalised"
+        "not divided by the sum",
+        "M47",
+        "x-ray",
+        "Rows sum to anything.",
+        "not_normalised",
     ),
     of_family(
         "largest not subtracted",

@@ -24,7 +24,7 @@ def _first_row(scores: Array, mask: Mask | None) -> Array:
 
 MASK_BUGS = (
     of_family(
-        "mask ignored", "", "future", "Everyone sees everything.", "mask_ignored"
+        "mask ignored", "M16", "future", "Everyone sees everything.", "mask_ignored"
     ),
     of_family("mask upside down", "M07", "future", "True blocks.", "mask_inverted"),
     of_family(

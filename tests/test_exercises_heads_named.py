@@ -93,7 +93,7 @@ def at_once(x, split):
         ("multi_head", heads_added, "W_o_first_rows", "M21"),
         ("multi_head", with_weights(averaged), "weights_averaged", "M42"),
         ("multi_head", with_weights(with_triangle), "causal_unasked", ""),
-        ("multi_head", with_weights(lambda s: softmax(s, -3)), "axis_heads", "M05"),
+        ("multi_head", with_weights(lambda s: softmax(s, -3)), "axis_heads", "M04"),
         (
             "multi_head",
             with_weights(softmax, lambda d_model, h: d_model // h),

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from attnlib.clinic.black_box.core import attend
+from attnlib.clinic.black_box.edges import function_edge
 from attnlib.clinic.black_box.questions import Maker, Question, function_questions
 from attnlib.clinic.black_box.slots import Slots, function_slots
 from attnlib.clinic.black_box.traits import NOTHING, PLAIN, Found, Traits
@@ -22,6 +23,14 @@ class Bench(Protocol):
     @property
     def takes(self) -> Takes:
         """What the subject can be handed."""
+
+    @property
+    def dtype(self) -> str | None:
+        """The float type in which it must work."""
+
+    @property
+    def fixed_d_k(self) -> int | None:
+        """d_k, where the subject has one of its own."""
 
     @property
     def questions(self) -> Sequence[Any]:
@@ -39,24 +48,36 @@ class Bench(Protocol):
     ) -> Array:
         """What a variant would answer."""
 
+    def hides(self, question: Any) -> bool:
+        """Whether the question hides something from somebody."""
+
     def slots(self, traits: Traits) -> Slots:
         """All mistakes that this kind of attention can hold."""
 
     def view(self, question: Any, out: Result, traits: Traits) -> View:
         """What one answer lets us see."""
 
-    def extreme(self, kind: str) -> Any | None:
+    def sees(self) -> Array:
+        """(n, n): whether the output of token i changes with token j."""
+
+    def extreme(self, kind: str, traits: Traits) -> Any | None:
         """A question at the edge; None where the subject cannot be asked it."""
 
 
 class FunctionBench:
     """A function of q, k and v."""
 
+    fixed_d_k = None
+
     def __init__(
-        self, subject: FunctionSubject, seed: int, dtype: str | None = None
+        self,
+        subject: FunctionSubject,
+        seed: int,
+        dtype: str | None = None,
+        causal: bool = False,
     ) -> None:
         self.subject, self.takes, self.dtype = subject, subject.takes, dtype
-        self.seed = seed
+        self.seed, self.causal = seed, causal
         self.questions: list[Question] = function_questions(
             np.random.default_rng(seed), subject.takes
         )
@@ -65,9 +86,7 @@ class FunctionBench:
         """Call the function."""
         q = question
         causal = q.causal if self.takes.causal else None
-        return self.subject.call(
-            q.q, q.k, q.v, q.mask, causal=causal, dtype=self.dtype
-        )
+        return self.subject.call(q.q, q.k, q.v, q.mask, causal=causal, dtype=self.dtype)
 
     def simulate(
         self,
@@ -82,6 +101,10 @@ class FunctionBench:
             q.q, q.k, q.v, q.mask, q.causal, traits=traits, faults=faults, found=found
         )
         return out
+
+    def hides(self, question: Question) -> bool:
+        """Whether a mask is handed in, or asked for."""
+        return question.mask is not None or question.causal
 
     def slots(self, traits: Traits) -> Slots:
         """All mistakes of a function that takes these arguments."""
@@ -100,9 +123,15 @@ class FunctionBench:
             if question.mask is not None:
                 look &= question.mask
             if question.causal or traits.causal:
-                look &= np.tri(*raw.shape[-2:], raw.shape[-1] - raw.shape[-2], dtype=bool)
+                look &= np.tri(
+                    *raw.shape[-2:], raw.shape[-1] - raw.shape[-2], dtype=bool
+                )
             allowed = look
-        weights = out if question.xray and raw is not None and out.shape == raw.shape else None
+        weights = (
+            out
+            if question.xray and raw is not None and out.shape == raw.shape
+            else None
+        )
         sizes = {
             "n_q": q.shape[-2],
             "n_k": k.shape[-2],
@@ -117,23 +146,12 @@ class FunctionBench:
         """(n, n): whether the output of query i changes with the value of key j."""
         n = 9
         make = Maker(np.random.default_rng(self.seed + 1), self.takes)
-        asked = make.ask("who sees whom", n, n, 4, 3)
-        before = self.ask(asked).out
-        pattern = np.ones((n, n), bool)
-        if before is None or before.shape[-2] != n:
-            return pattern
-        for j in range(n):
-            v = asked.v.copy()
-            v[..., j, :] += 3.0
-            after = self.ask(Question(asked.name, asked.q, asked.k, v)).out
-            if after is None or after.shape != before.shape:
-                return np.ones((n, n), bool)
-            moved = np.abs(after - before).reshape(-1, n, after.shape[-1])
-            pattern[:, j] = ~(moved.max(axis=(0, 2)) < 1e-12)  # NaN counts as moved
-        return pattern
+        asked = make.xray("who sees whom", n, n, 4)
+        out = self.ask(asked).out
+        if out is None or out.shape != asked.q.shape[:-1] + (n,):
+            return np.ones((n, n), dtype=bool)
+        return np.asarray((out.reshape(-1, n, n) != 0).any(axis=0))  # NaN counts
 
-    def extreme(self, kind: str) -> Question | None:
+    def extreme(self, kind: str, traits: Traits) -> Question | None:
         """See `edges`."""
-        from attnlib.clinic.black_box.edges import function_edge
-
-        return function_edge(kind, self.takes, self.seed)
+        return function_edge(kind, self.takes, self.seed, traits)

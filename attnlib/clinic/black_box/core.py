@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attnlib.clinic.black_box.looks import Truth, allowed, parse_fill
-from attnlib.clinic.black_box.scores import Float, scores
+from attnlib.clinic.black_box.scores import Float, scores, turned
 from attnlib.clinic.black_box.traits import NOTHING, PLAIN, Found, Traits
 from attnlib.clinic.case import RIGHT, Faults
 
@@ -24,8 +24,21 @@ AXES: dict[str, Axes] = {
     "axis_zero": 0,
     "softmax_over_heads": (-3, -1),
     "axis_table": (-2, -1),
-    "axis_all": (-3, -2, -1),
+    "axis_heads_and_table": (-3, -2, -1),
     "axis_everything": (0, -3, -2, -1),
+}
+
+
+HIDING = {  # faults that say what becomes of hidden scores
+    "mask_fill_zero",
+    "mask_fill_10",
+    "mask_fill_100",
+    "mask_fill_10000",
+    "mask_fill_other",
+    "mask_fill_added",
+    "mask_fill_one",
+    "mask_before_scale",
+    "cap_after_mask",
 }
 
 
@@ -47,6 +60,8 @@ def attend(
     if q.ndim > 2 and q.shape[-3] != k.shape[-3]:
         k, v = (grouped(a, q.shape[-3], faults) for a in (k, v))
     s = scores(q, k, v, traits, faults, found)
+    if "rope_on_v" in faults and traits.rope:
+        v = turned(v, np.arange(v.shape[-2]), traits.rope, traits.rope_base)
     look = allowed(mask, causal, s.shape, traits, faults)
     weights = weigh(s, look, q.shape[-1], traits, faults, found)
     if "scale_after" in faults:
@@ -101,6 +116,8 @@ def weigh(
         return in_blocks(hidden, online)
     if {"softmax_missing", "softmax_on_out"} & faults:
         return s if look is None else np.where(look, s, 0.0)
+    if "cap_after_mask" in faults and traits.softcap is not None:
+        s = traits.softcap * np.tanh(s / traits.softcap)
     if look is None:
         return _all_softmax(s, faults, guarded)
     look = np.broadcast_to(look, np.broadcast_shapes(look.shape, s.shape))
@@ -119,6 +136,8 @@ def weigh(
         s = s + look
     elif "mask_subtracted" in faults:
         s = s - look
+    elif "hidden_lowered" in faults and not HIDING & faults:
+        s = np.where(look, s, s - 1e9)
     elif "mask_fill_added" in faults:
         s = np.where(look, s, s + found.get("fill", -1e4))
     elif "mask_before_scale" in faults:
@@ -126,7 +145,6 @@ def weigh(
     elif "mask_fill_one" in faults:
         s = np.where(look, s, 1.0)
     elif "cap_after_mask" in faults and traits.softcap is not None:
-        s = np.where(look, traits.softcap * np.tanh(s / traits.softcap), -np.inf)
         s = np.where(look, s, -traits.softcap)
     else:
         s = np.where(look, s, -np.inf if fill is None else fill)
@@ -152,6 +170,8 @@ def _all_softmax(s: Float, faults: Faults, guarded: bool) -> Float:
 
 def softmax(x: Float, axis: Axes, guarded: bool, faults: Faults = RIGHT) -> Float:
     """Softmax; a slice of -inf throughout gives NaN, or zeros if guarded."""
+    if "scores_clipped" in faults:
+        x = np.where(np.isneginf(x), x, np.clip(x, -80.0, 80.0))
     largest = x.max(axis=axis, keepdims=True)
     if guarded:
         largest = np.where(np.isneginf(largest), 0, largest)
@@ -174,7 +194,8 @@ def in_blocks(s: Float, fault: str) -> Float:
     """The weights of an online softmax that forgets to rescale, for given blocks.
 
     `fault` is "online_out_16": out is not rescaled when the largest score grows, with
-    16 keys a block; "online_sum_16": the sum is not; "online_both_16": neither is.
+    16 keys a block; "online_sum_16": the sum is not; "online_both_16": neither is;
+    "online_wrong_16": both are, by the inverse of the right factor.
     """
     _, kind, size = fault.split("_")
     n_k, block = s.shape[-1], int(size)
@@ -186,11 +207,12 @@ def in_blocks(s: Float, fault: str) -> Float:
         safe = np.where(np.isneginf(higher), 0, higher)
         shrink = np.exp(np.where(np.isneginf(top), -np.inf, top) - safe)
         e = np.exp(part - safe)
+        if kind == "wrong":  # by e^(new - old), where e^(old - new) is meant
+            shrink = np.where(shrink > 0, 1 / shrink, 0)
         if kind not in ("out", "both"):
             weights = weights * shrink
-        total = (total if kind in ("sum", "both") else total * shrink) + e.sum(
-            axis=-1, keepdims=True
-        )
+        kept = total if kind in ("sum", "both") else total * shrink
+        total = kept + e.sum(axis=-1, keepdims=True)
         weights[..., start : start + block] = e
         top = higher
     return np.asarray(weights / np.where(total == 0, 1, total))

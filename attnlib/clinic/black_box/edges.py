@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from attnlib.clinic.black_box.questions import Maker, Question
+from attnlib.clinic.black_box.traits import Traits
 from attnlib.clinic.probes import far_apart, table
 from attnlib.clinic.subject import Takes
 from attnlib.shapes import Array
@@ -13,13 +14,17 @@ LONG = 160  # keys in the long question; blocks of up to 128 show in it
 SHIFT = 2e4
 
 
-def function_edge(kind: str, takes: Takes, seed: int) -> Question | None:
+def function_edge(
+    kind: str, takes: Takes, seed: int, traits: Traits
+) -> Question | None:
     """One extreme question; None where the function cannot be asked it."""
     rng = np.random.default_rng(seed + 2)
     make = Maker(rng, takes)
     front = make.batch(2, 3)
-    masked = kind in ("empty", "shifted mask", "above", "planted", "long mask")
-    if masked and not takes.mask:
+    if kind in ("empty", "long mask") and not takes.mask:
+        return None
+    hides = takes.mask or takes.causal or traits.causal
+    if kind in ("shifted mask", "above", "planted") and not hides:
         return None
     if kind == "empty":
         n = 5 if takes.no_cross else 4
@@ -28,35 +33,75 @@ def function_edge(kind: str, takes: Takes, seed: int) -> Question | None:
         return make.xray("a query that may look at nothing", n, 5, 3, mask)
     if kind in ("long", "long mask"):
         return _long(rng, make, front, kind)
+    if kind.startswith(("moved ", "lifted ")):
+        how, by, d_k = kind.split()
+        return _moved(make, how, float(by), int(d_k), traits)
+    if kind == "wide":  # scores from about -12 to 12: a cap shows
+        asked = make.xray("wide scores", 5, 6, 4)
+        return Question(asked.name, asked.q * 4, asked.k * 2, asked.v, xray=True)
     n_q, n_k = (5, 5) if takes.no_cross else (4, 5)
     q, k = far_apart(rng, n_q, n_k, gap=1024.0)
     d_v = 16 if takes.equal_d else 4
     q, k = (np.broadcast_to(a, (*front, *a.shape)).copy() for a in (q, k))
     v = table(rng, *front, n_k, d_v)
-    if kind == "huge":
-        return Question("scores of many thousands", q, k * 64, v)
-    mask = np.tri(n_q, n_k, n_k - n_q, dtype=bool)
+    if kind in ("huge", "huge for half"):
+        # Each query's scores lie in a range of their own, far from those of the others.
+        times, step = (64.0, 4096.0) if kind == "huge" else (1.0, 32.0)
+        q[..., 0] = -step * np.arange(n_q)[:, None].T
+        k[..., 0] = times
+        k[..., 1:] *= times
+        return Question("scores of many thousands", q, k, v)
+    flag = takes.causal and not takes.mask
+    mask = np.tri(n_q, n_k, n_k - n_q, dtype=bool) if takes.mask else None
     if kind == "shifted":  # a constant of -2^24 in all scores, exact in float32
         q[..., 0], k[..., 0] = 4096.0, -16384.0
         return Question("all scores below -16 millions", q, k, v)
     if kind == "shifted mask":
         q[..., 0], k[..., 0] = 400.0, -4.0 * SHIFT / 400.0
-        return Question("all scores below -20000, and a mask", q, k, v, mask)
+        return Question("all scores below -20000, and a mask", q, k, v, mask, flag)
     if kind == "above":  # hidden scores lie far above those that count
         q[..., 0] = 400.0
         k[..., 0] = np.where(np.arange(n_k) == n_k - 1, 4.0 * SHIFT / 400.0, 0.0)
-        return Question("a hidden score 20000 above the others", q, k, v, mask)
+        return Question("a hidden score 20000 above the others", q, k, v, mask, flag)
     if kind == "planted":
         asked = make.ask("a NaN in a hidden value", n_q, n_k, 6, 4, mask=mask)
         v = asked.v.copy()
         v[..., n_k - 1, 0] = np.nan
-        return Question(asked.name, asked.q, asked.k, v, mask)
-    if kind == "planted in sight":
+        return Question(asked.name, asked.q, asked.k, v, mask, flag)
+    if kind in ("planted in sight", "planted in a query", "none planted"):
         asked = make.ask("a NaN in a value", n_q, n_k, 6, 4)
-        v = asked.v.copy()
-        v[..., 1, 0] = np.nan
-        return Question(asked.name, asked.q, asked.k, v)
+        q, v = asked.q.copy(), asked.v.copy()
+        if kind == "planted in a query":
+            q[..., n_q - 1, 0] = np.nan
+            return Question("a NaN in a query", q, asked.k, v)
+        v[..., 1, 0] = np.nan if kind == "planted in sight" else 1e6
+        return Question(asked.name, q, asked.k, v)
+    if kind == "half":  # |q| = |k| = 23: their product passes what float16 can hold
+        around = 23 / 128**0.5
+        q = around + table(rng, *front, n_q, 128) / 64
+        k = around + table(rng, *front, n_k, 128) / 64
+        v = table(rng, *front, n_k, 128 if takes.equal_d else 4)
+        name = "queries and keys of length 23 in float16, with d_k=128"
+        return Question(name, 2 * q, 2 * k, v, half=True)
     raise ValueError(f"There is no extreme question {kind!r}.")
+
+
+def _moved(
+    make: Maker, how: str, by: float, d_k: int, traits: Traits
+) -> Question | None:
+    """Ordinary scores, all moved down by a constant, or the hidden ones lifted."""
+    takes = make.takes
+    n_q, n_k = (5, 5) if takes.no_cross else (4, 5)
+    mask = np.tri(n_q, n_k, n_k - n_q, dtype=bool) if takes.mask else None
+    if mask is None and not (takes.causal or traits.causal):
+        return None
+    asked = make.xray(f"scores {how}", n_q, n_k, d_k, mask)
+    q, k = asked.q.copy(), asked.k.copy()
+    q[..., 0], k[..., 0] = 16.0, -by * q.shape[-1] ** 0.5 / 16.0
+    if how == "lifted":  # only the last key, which most queries may not see
+        k[..., 0] = np.where(np.arange(n_k) == n_k - 1, -k[..., 0], 0.0)
+    flag = takes.causal and not takes.mask
+    return Question(asked.name, q, k, asked.v, mask, flag, xray=True)
 
 
 def _long(

@@ -94,7 +94,10 @@ def fill(weights: Array, scores: Array, allowed: Array) -> tuple[float, bool] | 
     count = np.maximum(shown.sum(axis=-1, keepdims=True), 1)
     constant = np.where(shown, logs - scores, 0).sum(axis=-1, keepdims=True) / count
     put = (logs - constant)[hidden]
-    for values, added in ((put, False), (put - np.broadcast_to(scores, weights.shape)[hidden], True)):
+    for values, added in (
+        (put, False),
+        (put - np.broadcast_to(scores, weights.shape)[hidden], True),
+    ):
         middle = float(np.median(values))
         if np.abs(values - middle).max() < 1e-3 * max(1.0, abs(middle)):
             return middle, added
@@ -125,4 +128,3 @@ def cap(weights: Array, scores: Array) -> float | None:
 def _misfit(logs: Array, scores: Array, seen: Array, value: float) -> float:
     capped = _within_rows(value * np.tanh(scores / value), seen)
     return float(np.abs(_within_rows(logs, seen) - capped).max(initial=0.0))
-

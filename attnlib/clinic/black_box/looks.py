@@ -25,8 +25,10 @@ def allowed(
     if "causal_unasked" in faults:
         causal = True
     past = _past(n_q, n_k, given, faults) if causal else None
-    if "causal_of_padding" in faults and past is not None and mask is not None:
-        return np.asarray(np.tril(mask)) if mask.shape[-2] == 1 else _and(given, past)
+    if past is not None and mask is not None:
+        mixed = _mixed(mask, past, faults)
+        if mixed is not None:
+            return mixed
     if traits.window is not None:
         near = _near(n_q, n_k, traits, faults)
         past = near if past is None else past & near
@@ -43,6 +45,23 @@ def allowed(
     return _and(given, past)
 
 
+def padding_of(mask: Truth) -> tuple[Truth, Truth]:
+    """Keys that somebody sees, (..., 1, n_k), and the mask without that padding."""
+    real = mask.any(axis=-2, keepdims=True)
+    return real, mask | ~real
+
+
+def _mixed(mask: Truth, past: Truth, faults: Faults) -> Truth | None:
+    """Padding and the causal mask, put together in a wrong way."""
+    real, rest = padding_of(mask)
+    if "causal_of_padding" in faults:  # the lower triangle of one row: its first key
+        first = real & (np.arange(real.shape[-1]) == 0)
+        return np.asarray(past & rest & first)
+    if "causal_or_padding" in faults:
+        return np.asarray((past | real) & rest)
+    return None
+
+
 def _and(a: Truth | None, b: Truth) -> Truth:
     return b if a is None else np.asarray(a & b)
 
@@ -57,8 +76,13 @@ def _given(mask: Truth, shape: tuple[int, ...], faults: Faults) -> Truth | None:
         mask = ~mask
     if "mask_transposed" in faults:
         mask = np.swapaxes(mask, -1, -2)
-    if "padding_on_both" in faults:
-        mask = mask & np.swapaxes(mask, -1, -2)
+    if {"padding_on_both", "padding_on_queries", "padding_missing"} & faults:
+        real, rest = padding_of(mask)
+        queries = np.swapaxes(real, -1, -2)
+        if "padding_on_both" in faults:
+            mask = mask & queries
+        else:
+            mask = rest & queries if "padding_on_queries" in faults else rest
     if mask.ndim == len(shape) and len(shape) == 4:
         mask = _of_batch(mask, shape, faults)
     return mask

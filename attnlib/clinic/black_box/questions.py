@@ -28,6 +28,7 @@ class Question:
     causal: bool = False
     optional: bool = False
     xray: bool = False  # v is one-hot, so that out is the weights
+    half: bool = False  # to be asked in float16
 
     def sizes(self) -> str:
         """Its sizes by name, as a sentence holds them."""
@@ -123,6 +124,10 @@ def function_questions(rng: np.random.Generator, takes: Takes) -> list[Question]
                 make.ask("a mask for each item", 4, 5, 7, 6, mask=two, optional=True),
                 make.ask("padding", 5, 5, 6, 4, mask=padding, optional=True),
             ]
+    if takes.grouped and make.rank == 4:
+        few = make.ask("fewer key heads than query heads", 4, 5, 7, 6, batch=(2, 2))
+        q = table(rng, 2, 6, *few.q.shape[-2:])
+        asked.append(Question(few.name, q, few.k, few.v))
     if takes.causal:
         asked += [
             make.ask("causal", 5, 5, 6, 4, causal=True),
@@ -133,6 +138,20 @@ def function_questions(rng: np.random.Generator, takes: Takes) -> list[Question]
             look |= np.eye(5, dtype=bool)
             asked.append(
                 make.ask("causal and a mask", 5, 5, 6, 4, mask=look, causal=True)
+            )
+        if takes.mask and make.rank == 4:
+            short = np.stack([np.ones((1, 5), bool), _real(5, 2)[:1]])[:, None]
+            asked.append(
+                make.ask(
+                    "causal and padding",
+                    5,
+                    5,
+                    6,
+                    4,
+                    mask=short,
+                    causal=True,
+                    optional=True,
+                )
             )
     return asked
 

@@ -36,6 +36,9 @@ def scores(
             scaled = np.tanh(scaled / cap)
         elif "cap_outside_only" in faults:
             scaled = cap * np.tanh(scaled)
+        elif "cap_other" in faults:
+            cap = found["cap"]
+            scaled = cap * np.tanh(scaled / cap)
         elif "cap_clipped" in faults:
             scaled = np.clip(scaled, -cap, cap)
         elif "cap_after_mask" not in faults:
@@ -195,11 +198,12 @@ def rotated(q: Float, k: Float, traits: Traits, faults: Faults) -> tuple[Float, 
             at_q = np.arange(q.shape[at]).reshape(axes) * np.ones(n_q, int)[:, None].T
             at_k = np.arange(k.shape[at]).reshape(axes) * np.ones(n_k, int)[:, None].T
     if "rope_on_k_only" not in faults:
-        q = _turned(q, at_q, layouts["q"], traits.rope_base)
+        q = turned(q, at_q, layouts["q"], traits.rope_base)
     if "rope_on_q_only" not in faults:
-        k = _turned(k, at_k, layouts["k"], traits.rope_base)
+        k = turned(k, at_k, layouts["k"], traits.rope_base)
     return q, k
 
 
-def _turned(x: Float, at: npt.NDArray[np.int_], layout: str, base: float) -> Float:
+def turned(x: Float, at: npt.NDArray[np.int_], layout: str, base: float) -> Float:
+    """Rotate by position."""
     return np.asarray(rope(x, at, base=base, layout=layout))  # type: ignore[arg-type]

@@ -1,17 +1,27 @@
 """Which mistakes exclude each other: one slot holds what only one line can do.
 
-Earlier slots and names win where two readings fit. Some keys are no mistakes but ways
-of writing (`HARMLESS`): they are looked for so that a mistake beside them is seen.
+Earlier slots and names win where two readings fit. `WAYS` of writing are no mistakes:
+they are tried so that a mistake beside them is seen.
 """
 
 from __future__ import annotations
 
 from attnlib.clinic.black_box.traits import Traits
+from attnlib.clinic.case import Faults
 from attnlib.clinic.families.slopes import ALIBI_SLOPES
 
 Slots = dict[str, tuple[str, ...]]
 
-HARMLESS = {"guarded", "fill_lowest_finite", "mask_after_divided_safely", "masked_again"}
+WAYS: tuple[Faults, ...] = (
+    frozenset(),
+    frozenset({"guarded"}),
+    frozenset({"fill_lowest_finite"}),
+    frozenset({"fill_lowest_finite", "masked_again"}),
+    frozenset({"masked_again"}),
+    frozenset({"mask_after_divided_safely"}),
+    frozenset({"hidden_lowered"}),
+)
+HARMLESS: Faults = frozenset().union(*WAYS)
 
 SCORES: Slots = {
     "scale": (
@@ -50,7 +60,7 @@ WEIGHTS: Slots = {
         "softmax_over_heads",
         "axis_zero",
         "axis_table",
-        "axis_all",
+        "axis_heads_and_table",
         "axis_everything",
     ),
     "softmax": (
@@ -63,7 +73,6 @@ WEIGHTS: Slots = {
         "softmax_on_out",
         "divides_by_mean",
     ),
-    "way": ("guarded", "fill_lowest_finite"),
     "mix": (
         "values_are_keys",
         "values_are_queries",
@@ -75,7 +84,6 @@ WEIGHTS: Slots = {
 }
 MASK: Slots = {
     "mask": (
-        "mask_after_divided_safely",
         "mask_inverted",
         "mask_ignored",
         "mask_added",
@@ -91,18 +99,24 @@ MASK: Slots = {
     ),
     "mask axes": (
         "mask_transposed",
+        "padding_on_queries",
         "padding_on_both",
+        "padding_missing",
         "mask_tiled_over_heads",
         "mask_repeated_over_items",
         "batch_first",
         "batch_reversed",
     ),
-    "again": ("masked_again",),
 }
-BLOCKS = (1, 2, 3, 4)  # blocks that show in short questions; longer ones are asked apart
+BLOCKS = (
+    1,
+    2,
+    3,
+    4,
+)  # blocks that show in short questions; longer ones are asked apart
 ONLINE: Slots = {
     "online": tuple(
-        f"online_{kind}_{size}" for kind in ("out", "sum", "both") for size in BLOCKS
+        f"online_{kind}_{size}" for kind in ("out", "sum", "both", "wrong") for size in BLOCKS
     ),
 }
 CAUSAL: Slots = {
@@ -121,6 +135,7 @@ BOTH: Slots = {
         "mask_dropped_beside_causal",
         "causal_dropped_beside_mask",
         "causal_of_padding",
+        "causal_or_padding",
         "combined_by_xor",
     ),
 }
@@ -207,6 +222,8 @@ def function_slots(traits: Traits, *, mask: bool, causal: bool, grouped: bool) -
     slots = scores_slots(traits) | WEIGHTS | ONLINE
     if grouped:
         slots |= GROUPS
+    if mask or causal or traits.causal or traits.window is not None:
+        slots["mask"] = MASK["mask"]
     if mask:
         slots |= MASK
     if causal or traits.causal:

@@ -79,14 +79,14 @@ MISTAKES = (
     ),
     Mistake(
         "not_normalised",
-        "",
+        "M47",
         "The exponentials are not divided by their sum",
         "exp makes scores positive. Only the division makes them shares of one.",
         "What is still to be done so that a row sums to 1?",
     ),
     Mistake(
         "divides_by_mean",
-        "",
+        "M47",
         "Divided by the mean, where the sum is meant",
         "A row then sums to its length, not to 1.",
         "What must you divide by so that a row sums to 1?",
@@ -138,7 +138,7 @@ MISTAKES = (
     ),
     Mistake(
         "log_softmax",
-        "",
+        "M47",
         "The logarithm of the softmax",
         "Logarithms of weights are negative and do not sum to 1.",
         "Leave the log out.",

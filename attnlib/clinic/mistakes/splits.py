@@ -71,7 +71,7 @@ MISTAKES = (
     ),
     Mistake(
         "axis_heads",
-        "M05",
+        "M04",
         "The softmax runs over the heads, not the keys",
         "Heads do not compete. Each query hands out 1 over its keys, in every head.",
         "Sum over the last axis.",

@@ -1,0 +1,229 @@
+"""Diagnose a subject from its ordinary answers: its kind, and its mistakes.
+
+First the right ways: plain, then with what can be found out (causal by itself, a
+window, a softcap, QK-norm, RoPE, ALiBi). Only then single mistakes and pairs. A set of
+mistakes counts when it gives every answer, so nothing is named by resemblance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from attnlib.clinic.black_box import influence
+from attnlib.clinic.black_box.bench import Bench
+from attnlib.clinic.black_box.scores import normed
+from attnlib.clinic.black_box.search import Seen, Variants
+from attnlib.clinic.black_box.slots import WAYS
+from attnlib.clinic.black_box.traits import NOTHING, Found, Traits
+from attnlib.clinic.case import RIGHT, Faults
+from attnlib.clinic.subject import Answer
+from attnlib.shapes import Array
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What the ordinary answers of a subject fit."""
+
+    traits: Traits
+    readings: tuple[Faults, ...]  # empty: nothing fits; (RIGHT,): nothing is wrong
+    found: Found
+    questions: tuple[Any, ...]
+    answers: tuple[Answer, ...]
+    untested: tuple[str, ...] = ()
+
+    @property
+    def base(self) -> Faults | None:
+        """The simplest reading, with ways of writing that are no mistakes."""
+        return self.readings[0] if self.readings else None
+
+    @property
+    def seen(self) -> tuple[Seen, ...]:
+        """The outputs; None where a call raised."""
+        return tuple(answer.out for answer in self.answers)
+
+
+@dataclass
+class Exam:
+    """One subject and the intent with which it is examined."""
+
+    bench: Bench
+    told: Traits  # what it is meant to do
+    guesses: tuple[Traits, ...] = ()  # other kinds it may be, read off its attributes
+    norms: tuple[str, ...] = ()  # QK-norms to try, where one is intended
+    _variants: dict[tuple[Traits, tuple[tuple[str, float], ...]], Variants] = field(
+        default_factory=dict
+    )
+
+    def diagnose(self) -> Diagnosis:
+        """Ask all ordinary questions, and find what gives these answers."""
+        questions, answers, untested = self._answers()
+        seen = [answer.out for answer in answers]
+        kinds = list(dict.fromkeys(self._kinds()))
+
+        def verdict(
+            traits: Traits, readings: Sequence[Faults], found: Found = NOTHING
+        ) -> Diagnosis:
+            return Diagnosis(
+                traits,
+                tuple(readings),
+                found,
+                tuple(questions),
+                tuple(answers),
+                untested,
+            )
+
+        everything = (*kinds, *self._found_out(kinds, questions, answers))
+        for traits in everything:
+            right = self.variants(traits, NOTHING, questions).find(seen, most=0)
+            if right:
+                return verdict(traits, right)
+        late: tuple[Traits, ...] = ()  # it may be meant to be causal, and fail
+        if not any(kind.causal for kind in kinds):
+            late = tuple(replace(kind, causal=True) for kind in kinds[:1])
+        for most, tried in ((1, everything[: len(kinds) + 6]), (2, tuple(kinds)), (2, late)):
+            for traits in tried:
+                found = self._numbers(traits, questions, answers)
+                readings = self.variants(traits, found, questions).find(seen, most)
+                if readings:
+                    return verdict(traits, readings, found)
+        return verdict(kinds[0], ())
+
+    def variants(
+        self, traits: Traits, found: Found, questions: Sequence[Any]
+    ) -> Variants:
+        """All variants of one kind, kept for the next question about them."""
+        key = (traits, tuple(sorted(found.items())))
+        if key not in self._variants:
+            slots = dict(self.bench.slots(traits))
+            if "scale" in found:
+                slots["scale"] = (*slots["scale"], "scale_other")
+            if "cap" in found and "cap" in slots:
+                slots["cap"] = (*slots["cap"], "cap_other")
+            if "fill" in found and "mask" in slots:
+                slots["mask"] = (*slots["mask"], "mask_fill_other", "mask_fill_added")
+
+            def simulate(number: int, faults: Faults) -> Array:
+                return self.bench.simulate(questions[number], traits, faults, found)
+
+            self._variants[key] = Variants(
+                simulate, slots, WAYS, self._plain(traits, questions)
+            )
+        return self._variants[key]
+
+    def _plain(self, traits: Traits, questions: Sequence[Any]) -> frozenset[int]:
+        """Questions in which nothing is hidden."""
+        if traits.causal or traits.window is not None:
+            return frozenset()
+        hidden = (self.bench.hides(question) for question in questions)
+        return frozenset(i for i, hides in enumerate(hidden) if not hides)
+
+    def _answers(self) -> tuple[list[Any], list[Answer], tuple[str, ...]]:
+        questions, answers, untested = [], [], []
+        for question in self.bench.questions:
+            answer = self.bench.ask(question)
+            if question.optional and (answer.out is None or answer.sentence):
+                untested.append(f"It does not take {question.name}.")
+                continue
+            questions.append(question)
+            answers.append(answer)
+            if answer.timed_out:
+                break
+        return questions, answers, tuple(untested)
+
+    def _kinds(self) -> list[Traits]:
+        first = (self.told, *self.guesses)
+        if self.told.causal or self.told.window is not None:
+            return list(first)
+        sees = self.bench.sees()
+        return [kind for traits in first for kind in influence.kinds(sees, traits)]
+
+    def _found_out(
+        self,
+        kinds: Sequence[Traits],
+        questions: Sequence[Any],
+        answers: Sequence[Answer],
+    ) -> Iterator[Traits]:
+        """Kinds with numbers that only the outputs tell, and with positions."""
+        for traits in kinds:
+            if self.told.softcap is None and not traits.rope:
+                value = self._cap(traits)
+                if value is not None:
+                    yield replace(traits, softcap=value)
+            for norm in self.norms or ("l2", "rms", "layer"):
+                for scale in self._norm_scales(norm, traits, questions, answers):
+                    yield replace(traits, qk_norm=norm, scale=scale)
+            if not traits.rope and not self.told.alibi:
+                for layout in ("interleaved", "half"):
+                    yield replace(traits, rope=layout)
+                yield replace(traits, alibi=True)
+
+    def _xray(
+        self, questions: Sequence[Any], answers: Sequence[Answer], traits: Traits
+    ) -> Iterator[tuple[Any, Any]]:
+        """Questions whose output is the weights, and what is seen there."""
+        for question, answer in zip(questions, answers, strict=True):
+            if question.xray and answer.out is not None:
+                view = self.bench.view(question, answer.out, traits)
+                if view.weights is not None and view.raw_scores is not None:
+                    yield question, view
+
+    def _numbers(
+        self, traits: Traits, questions: Sequence[Any], answers: Sequence[Answer]
+    ) -> dict[str, float]:
+        """A scale and a fill value, as the outputs show them."""
+        found: dict[str, float] = {}
+        if traits.softcap is not None:
+            value = self._cap(replace(traits, softcap=None))
+            if value is not None:
+                found["cap"] = value
+        for _, view in self._xray(questions, answers, traits):
+            weights, allowed = view.weights, np.asarray(view.allowed)
+            if "scale" not in found and allowed.all():
+                for value in influence.scales(weights, view.q, view.k):
+                    found["scale"] = value
+                    break
+            if allowed.all():
+                continue
+            d_k = view.sizes["d_k"]
+            for factor in (d_k**-0.5, found.get("scale")):
+                if factor is None or "fill" in found:
+                    continue
+                put = influence.fill(weights, view.raw_scores * factor, allowed)
+                if put is not None:
+                    found["fill"] = put[0]
+                    found["fill_before_scale"] = put[0] * d_k**0.5
+        return found
+
+    def _cap(self, traits: Traits) -> float | None:
+        question = self.bench.extreme("wide", traits)
+        if question is None:
+            return None
+        answer = self.bench.ask(question)
+        if answer.out is None:
+            return None
+        view = self.bench.view(question, answer.out, traits)
+        if view.weights is None or view.raw_scores is None:
+            return None
+        d_k = view.sizes["d_k"]
+        return influence.cap(view.weights, view.raw_scores / d_k**0.5)
+
+    def _norm_scales(
+        self,
+        norm: str,
+        traits: Traits,
+        questions: Sequence[Any],
+        answers: Sequence[Answer],
+    ) -> Iterator[float | None]:
+        yield None
+        for _, view in self._xray(questions, answers, traits):
+            if (
+                np.asarray(view.allowed).all()
+                and view.q.shape[-3:-2] == view.k.shape[-3:-2]
+            ):
+                q, k = normed(view.q, view.k, norm, RIGHT)
+                yield from list(influence.scales(view.weights, q, k))[:1]
+                return

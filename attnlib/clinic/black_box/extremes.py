@@ -1,0 +1,454 @@
+"""Questions at the edge, put to a subject whose ordinary answers are understood.
+
+Each looks at one thing: empty rows, huge scores, scores far below a fill value, hidden
+scores far above the others, NaN, many keys, float16, chance. The subject's answer is
+compared with what its ordinary behaviour (right, or with known mistakes) gives there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from attnlib.clinic.black_box.exam import Diagnosis, Exam
+from attnlib.clinic.black_box.search import Seen, same, tolerances
+from attnlib.clinic.case import Faults
+from attnlib.clinic.subject import Answer
+
+BLOCKS = (5, 6, 7, 8, 10, 12, 16, 20, 24, 25, 32, 40, 48, 50, 64, 80, 96, 100, 128)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One mistake that an extreme question showed."""
+
+    key: str
+    question: Any
+    answer: Answer
+    right: Seen  # what is right there
+    number: float | None = None  # a number read off, such as a fill value
+
+
+@dataclass
+class Extras:
+    """What the extreme questions showed."""
+
+    mistakes: list[Shown] = field(default_factory=list)
+    cautions: list[Shown] = field(default_factory=list)
+    laws: list[tuple[str, Shown]] = field(default_factory=list)  # broken, without name
+    untested: list[str] = field(default_factory=list)
+
+
+def extremes(exam: Exam, known: Diagnosis, *, empty_rows: bool = True) -> Extras:
+    """Put all extreme questions; `known` must have a reading."""
+    extras = Extras()
+    looks = (_fills, _empty, _huge, _long, _half, _planted)
+    for look in looks if empty_rows else looks[:1] + looks[2:]:
+        look(_Edge(exam, known, extras))
+    return extras
+
+
+class _Edge:
+    """The tools that each look at the edge shares."""
+
+    def __init__(self, exam: Exam, known: Diagnosis, extras: Extras) -> None:
+        self.exam, self.known, self.extras = exam, known, extras
+        self.base: Faults = known.base or frozenset()
+
+    def ask(self, kind: str) -> tuple[Any, Answer] | None:
+        question = self.exam.bench.extreme(kind, self.known.traits)
+        if question is None:
+            return None
+        return question, self.exam.bench.ask(question)
+
+    def out(self, question: Any, *more: str, base: Faults | None = None) -> Seen:
+        """What the known behaviour, and some mistakes more, give."""
+        faults = (self.base if base is None else base) | frozenset(more)
+        with np.errstate(all="ignore"):
+            try:
+                return np.asarray(
+                    self.exam.bench.simulate(
+                        question, self.known.traits, faults, self.known.found
+                    )
+                )
+            except (ValueError, IndexError):
+                return None
+
+    def fits(self, yours: Seen, *candidates: Seen) -> bool:
+        """Whether an answer is one of these."""
+        kinds = tolerances([yours])
+        return any(same(yours, other, kinds[-1]) for other in candidates)
+
+    def shown(
+        self, key: str, asked: tuple[Any, Answer], number: float | None = None
+    ) -> Shown:
+        question, answer = asked
+        return Shown(key, question, answer, self.right(question), number)
+
+    def right(self, question: Any) -> Seen:
+        """What is right; queries that may look at nothing get zeros."""
+        return self.out(question, "guarded", base=frozenset())
+
+    def mistake(
+        self, key: str, asked: tuple[Any, Answer], number: float | None = None
+    ) -> None:
+        self.extras.mistakes.append(self.shown(key, asked, number))
+
+    def law(self, law: str, asked: tuple[Any, Answer]) -> None:
+        self.extras.laws.append((law, self.shown("", asked)))
+
+    def has(self, *keys: str) -> bool:
+        """Whether one of these mistakes was found, here or before."""
+        found = self.base | {shown.key for shown in self.extras.mistakes}
+        return bool(found & set(keys))
+
+
+AXES = (
+    "axis_second_last",
+    "axis_heads",
+    "softmax_over_heads",
+    "axis_zero",
+    "axis_table",
+    "axis_heads_and_table",
+    "axis_everything",
+    "softmax_missing",
+    "sigmoid",
+    "not_normalised",
+    "log_softmax",
+    "divides_by_mean",
+)
+FILLS = (
+    "mask_fill_10",
+    "mask_fill_100",
+    "mask_fill_10000",
+    "mask_fill_other",
+    "mask_fill_added",
+    "mask_fill_zero",
+    "mask_fill_one",
+    "mask_before_scale",
+    "mask_added_before_scale",
+)
+NATURAL = ("mask_added", "mask_subtracted", "mask_after", "mask_ignored", *FILLS)
+
+
+def _fills(edge: _Edge) -> None:
+    """A finite number where the mask hides: what if real scores lie below it?"""
+    if edge.has(*NATURAL) or edge.known.traits.qk_norm or edge.known.traits.softcap:
+        return
+    asked = edge.ask("shifted mask")
+    if asked is not None and asked[1].out is not None:
+        question, answer = asked
+        if not edge.fits(answer.out, edge.out(question), edge.out(question, "guarded")):
+            guarded = [
+                edge.out(question, "mask_fill_10000", way) for way in ("", "guarded")
+            ]
+            value = fill_value(edge, 3)
+            if value is not None or edge.fits(answer.out, *guarded):
+                edge.mistake(*_weak(edge, value, asked))
+            elif not _not_finite(answer.out):
+                edge.law("a constant in all scores changes nothing", asked)
+            return
+    asked = edge.ask("above")
+    if asked is None or asked[1].out is None:
+        return
+    question, answer = asked
+    if edge.fits(answer.out, edge.out(question), edge.out(question, "guarded")):
+        return
+    divided = [
+        edge.out(question, key)
+        for key in ("mask_after_divided", "mask_after_divided_safely")
+    ]
+    if edge.fits(answer.out, *divided):
+        edge.extras.cautions.append(edge.shown("renormalised", asked))
+    elif edge.fits(answer.out, edge.out(question, "mask_fill_added")):
+        edge.mistake(*_weak_added(edge, asked))
+    elif _not_finite(answer.out):
+        edge.extras.cautions.append(edge.shown("renormalised", asked))
+    else:
+        edge.law("a hidden key has no influence", asked)
+
+
+def _weak(
+    edge: _Edge, value: float | None, asked: tuple[Any, Answer]
+) -> tuple[str, tuple[Any, Answer], float | None]:
+    """M11, or M12 where the number depends on d_k, or is round only before the root."""
+    if value is None or value > -1:
+        return "mask_fill_other", asked, value
+    wider = fill_value(edge, 7)
+    if edge.exam.bench.fixed_d_k is not None:
+        root = edge.exam.bench.fixed_d_k**0.5
+        before = _round(value * root) and not _round(value)
+        return ("mask_before_scale", asked, value * root) if before else (
+            "mask_fill_other", asked, value
+        )
+    if wider is not None and abs(wider / value - (3 / 7) ** 0.5) < 0.01:
+        return "mask_before_scale", asked, value * 3**0.5
+    return "mask_fill_other", asked, value
+
+
+def _weak_added(
+    edge: _Edge, asked: tuple[Any, Answer]
+) -> tuple[str, tuple[Any, Answer], float | None]:
+    """The number that is added to hidden scores, and where it is added."""
+    values = [added_value(edge, d_k) for d_k in (3, 7)]
+    first, second = values
+    if first is None or second is None:
+        return "mask_fill_added", asked, first
+    if edge.exam.bench.fixed_d_k is None:
+        if abs(second / first - (3 / 7) ** 0.5) < 0.01:
+            return "mask_added_before_scale", asked, first * 3**0.5
+    elif _round(first * edge.exam.bench.fixed_d_k**0.5) and not _round(first):
+        value = first * edge.exam.bench.fixed_d_k**0.5
+        return "mask_added_before_scale", asked, value
+    return "mask_fill_added", asked, first
+
+
+def added_value(edge: _Edge, d_k: int) -> float | None:
+    """The number added to hidden scores: lift one until it weighs as much."""
+    return _weighed(edge, "lifted", d_k)
+
+
+def _round(value: float) -> bool:
+    digits = f"{abs(value):.3e}".split("e")[0]
+    return digits[2:].rstrip("0") == "" or digits[3:].rstrip("0") == ""
+
+
+def fill_value(edge: _Edge, d_k: int) -> float | None:
+    """The fill value, by moving all scores down until hidden keys weigh as much."""
+    return _weighed(edge, "moved", d_k)
+
+
+def _weighed(edge: _Edge, kind: str, d_k: int) -> float | None:
+    """Bisect a constant until hidden and shown keys of a row weigh about the same."""
+    low, high = 0.0, 40000.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        asked = edge.ask(f"{kind} {middle!r} {d_k}")
+        if asked is None or asked[1].out is None:
+            return None
+        question, answer = asked
+        view = edge.exam.bench.view(question, answer.out, edge.known.traits)
+        if view.weights is None or view.allowed is None or view.raw_scores is None:
+            return None
+        weights, allowed = np.asarray(view.weights), np.asarray(view.allowed)
+        rows = (~allowed).any(axis=-1) & allowed.any(axis=-1)
+        weights, allowed = weights[rows], allowed[rows]
+        hidden = np.where(allowed, 0, weights)
+        share = hidden.sum(axis=-1) / weights.sum(axis=-1)
+        if not np.isfinite(share).all():
+            return None
+        if share.min() > 1e-9 and share.max() < 1 - 1e-9:
+            scores = np.asarray(view.raw_scores)[rows] / float(view.sizes["d_k"]) ** 0.5
+            shown = np.where(allowed, weights, 0)
+            best = np.where(allowed, scores, -np.inf).max(axis=-1)
+            ratio = np.log(hidden.max(axis=-1) / shown.max(axis=-1))
+            if kind == "lifted":
+                best = best - np.where(allowed, -np.inf, scores).max(axis=-1)
+            return float(f"{float(np.median(ratio + best)):.4g}")
+        if share.max() < 0.5:
+            low = middle
+        else:
+            high = middle
+    return None
+
+
+def _empty(edge: _Edge) -> None:
+    """A query that may look at nothing gets zeros."""
+    asked = edge.ask("empty")
+    if asked is None:
+        return
+    question, answer = asked
+    if answer.out is None:
+        edge.law("a query that may look at nothing gets zeros", asked)
+        return
+    out, natural = answer.out, edge.out(question)
+    if natural is None or natural.shape != out.shape:
+        return
+    others = np.arange(out.shape[-2]) != EMPTY_ROW
+    row, good = out[..., EMPTY_ROW, :], natural[..., EMPTY_ROW, :]
+    guarded = edge.out(question, "guarded")
+    usual = [None if o is None else o[..., others, :] for o in (natural, guarded)]
+    if np.isnan(row).any():
+        if not (np.isnan(good).any() and edge.has(*UNHIDES, *AXES)):
+            edge.mistake("empty_row_nan", asked)
+    elif not edge.fits(out[..., others, :], *usual):
+        edge.law("an empty row changes no other row", asked)
+    elif np.abs(row).max(initial=0.0) < 1e-6:
+        return
+    elif edge.has(*NATURAL, *UNHIDES) and edge.fits(row, good):
+        return
+    elif not edge.has(*FILLS):  # a finite fill does just that: the same mistake
+        kinds = {
+            "empty_row_filled": edge.out(question, "fill_lowest_finite"),
+            "empty_row_unmasked": edge.out(question, "mask_ignored"),
+        }
+        for key, other in kinds.items():
+            if other is not None and edge.fits(row, other[..., EMPTY_ROW, :]):
+                edge.mistake(key, asked)
+                return
+        edge.mistake("empty_row_leaks", asked)
+
+
+EMPTY_ROW = 1
+UNHIDES = (  # with these, an empty row is not what the subject takes for one
+    "mask_inverted",
+    "mask_replaced_by_causal",
+    "mask_transposed",
+    "mask_times_infinity",
+    "causal_dropped_beside_mask",
+    "mask_dropped_beside_causal",
+    "combined_by_or",
+    "padding_missing",
+    "padding_on_queries",
+    "softmax_missing",
+    "softmax_on_out",
+    "sigmoid",
+    "cap_after_mask",
+    "softmax_twice",
+    "batch_first",
+)
+
+
+def _huge(edge: _Edge) -> None:
+    """Softmax is exact however large the scores are."""
+    if edge.has(*AXES):
+        return  # what is subtracted along a wrong axis is part of that mistake
+    half = edge.exam.bench.dtype == "float16"
+    asked = edge.ask("huge for half" if half else "huge")
+    if asked is not None:
+        question, answer = asked
+        if answer.out is None:
+            edge.law("huge scores are no error", asked)
+            return
+        plain = edge.out(question), edge.out(question, "guarded")
+        if not edge.fits(answer.out, *plain):
+            for key in ("not_stable", "shift_global", "scores_clipped"):
+                if edge.fits(answer.out, edge.out(question, key)):
+                    edge.mistake(key, asked)
+                    return
+            if _lost(answer.out, plain[1]):
+                edge.mistake("not_stable", asked)
+            else:
+                edge.law("softmax is exact for scores of any size", asked)
+            return
+    if edge.has(*FILLS) or edge.known.traits.qk_norm or edge.known.traits.softcap:
+        return
+    asked = None if half else edge.ask("shifted")
+    if asked is None or asked[1].out is None:
+        return
+    question, answer = asked
+    if edge.fits(answer.out, edge.out(question), edge.out(question, "guarded")):
+        return
+    if edge.fits(answer.out, edge.out(question, "shift_global")):
+        edge.mistake("shift_global", asked)
+    elif edge.has("not_stable") or edge.fits(
+        answer.out, edge.out(question, "not_stable")
+    ):
+        edge.mistake("online_finite_start", asked)
+    elif _not_finite(answer.out) or not np.abs(answer.out).max(initial=0.0) > 1e-6:
+        edge.mistake("online_finite_start", asked)
+    else:
+        edge.law("a constant in all scores changes nothing", asked)
+
+
+def _long(edge: _Edge) -> None:
+    """More keys than fit into a block, for those that work in blocks."""
+    asked = edge.ask("long")
+    if asked is None:
+        return
+    question, answer = asked
+    if answer.out is None:
+        edge.extras.untested.append(
+            f"{question.name}: it raised an error or took too long."
+        )
+        return
+    plain = edge.out(question), edge.out(question, "guarded")
+    if not edge.fits(answer.out, *plain):
+        for kind in ("out", "sum", "both", "wrong"):
+            for size in BLOCKS:
+                key = f"online_{kind}_{size}"
+                if edge.fits(answer.out, edge.out(question, key)):
+                    edge.mistake(key, asked)
+                    return
+        edge.law("many keys are treated as few are", asked)
+        return
+    asked = edge.ask("long mask")
+    if asked is None or asked[1].out is None:
+        return
+    question, answer = asked
+    if edge.fits(answer.out, edge.out(question), edge.out(question, "guarded")):
+        return
+    if edge.has(*FILLS):
+        return
+    if _not_finite(answer.out):
+        edge.mistake("online_empty_block", asked)
+    else:
+        edge.law("many keys are treated as few are", asked)
+
+
+def _half(edge: _Edge) -> None:
+    """Scores beyond 65504 in float16, unless the queries are scaled before."""
+    bench = edge.exam.bench
+    if bench.dtype == "bfloat16" or edge.known.traits.qk_norm:
+        return
+    asked = edge.ask("half")
+    if asked is None:
+        return
+    question, answer = asked
+    plain = edge.out(question, "guarded")
+    must = bench.dtype == "float16"
+    if answer.out is None:
+        if must and "overflow" in str(answer.error):
+            edge.mistake("fill_billion", asked)
+        elif must:
+            edge.law("it works in float16", asked)
+    elif _not_finite(answer.out) or _lost(answer.out, plain):
+        if must and not edge.has("not_stable"):
+            edge.mistake("raw_overflow", asked)
+        elif not must:
+            edge.extras.cautions.append(edge.shown("raw_overflow", asked))
+
+
+def _planted(edge: _Edge) -> None:
+    """A NaN in the values: it must be seen where it is in sight."""
+    for kind in ("planted in sight", "planted in a query"):
+        asked = edge.ask(kind)
+        if asked is None or asked[1].out is None:
+            continue
+        question, out = asked[0], asked[1].out
+        right = edge.out(question)
+        if right is None or right.shape != out.shape:
+            continue
+        must = np.isnan(right)
+        if kind == "planted in sight":  # only those who look at it: the others may not
+            other = edge.exam.bench.extreme("none planted", edge.known.traits)
+            moved = edge.out(other)
+            if moved is None:
+                continue
+            must &= np.abs(moved) > 1e3
+        if (must & ~np.isnan(out)).any():
+            if kind == "planted in sight":
+                edge.mistake("nan_hidden", asked)
+            else:
+                edge.extras.cautions.append(edge.shown("nan_of_query_hidden", asked))
+            return
+    asked = edge.ask("planted")
+    if asked is None or asked[1].out is None:
+        return
+    question, answer = asked
+    if np.isnan(answer.out).any():
+        edge.extras.cautions.append(edge.shown("nan_through_mask", asked))
+
+
+def _lost(out: Seen, right: Seen) -> bool:
+    """NaN or infinity, or whole rows of zeros, where there should be numbers."""
+    if out is None or right is None or out.shape != right.shape:
+        return False
+    zeros = (out == 0).all(axis=-1) & (right != 0).any(axis=-1)
+    return bool(zeros.any() or (_not_finite(out) and not _not_finite(right)))
+
+
+def _not_finite(out: Seen) -> bool:
+    return out is not None and not np.isfinite(out).all()

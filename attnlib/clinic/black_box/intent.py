@@ -1,0 +1,80 @@
+"""What an attention is meant to do, as the keywords of `examine` say it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from attnlib.clinic.black_box.traits import NORMS, Traits
+from attnlib.clinic.subject import FunctionSubject, ModuleSubject
+
+MASKS = ("may look", "blocked", "added")
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+
+
+@dataclass(frozen=True)
+class Intent:
+    """The keywords of `examine` that say what is right; None is to be found out."""
+
+    scale: float | None = None
+    causal: bool | None = None
+    window: int | None = None
+    softcap: float | None = None
+    qk_norm: bool | None = None
+    rope: str | None = None
+    rope_base: float | None = None
+    alibi: bool | None = None
+    empty_rows: bool = True
+
+    def check(self, mask: str, dtype: str | None) -> None:
+        """Raise where a keyword has no such value."""
+        _one_of("mask", mask, MASKS)
+        if dtype is not None:
+            _one_of("dtype", dtype, FLOATS)
+        if self.rope is not None:
+            _one_of("rope", self.rope, ("interleaved", "half"))
+        for name in ("scale", "softcap", "window", "rope_base"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ValueError(f"{name} must be above 0, but it is {value!r}.")
+        if self.window is not None and int(self.window) != self.window:
+            raise ValueError(
+                f"window counts keys, so it must be whole, but it is {self.window!r}."
+            )
+
+    def traits(self) -> Traits:
+        """The kind of attention that is meant."""
+        return Traits(
+            causal=bool(self.causal),
+            window=self.window,
+            softcap=self.softcap,
+            scale=self.scale,
+            qk_norm="l2" if self.qk_norm else "",
+            rope=self.rope or "",
+            rope_base=self.rope_base or 10000.0,
+            alibi=bool(self.alibi),
+        )
+
+    def norms(self) -> tuple[str, ...]:
+        """The QK-norms to try, where one is meant."""
+        return tuple(NORMS) if self.qk_norm else ()
+
+    def guesses(self, subject: FunctionSubject | ModuleSubject) -> tuple[Traits, ...]:
+        """Other kinds that fit the same words."""
+        first = self.traits()
+        found: list[Traits] = []
+        if self.window is not None and self.causal is None:
+            found += [replace(first, causal=True), replace(first, both_sides=True)]
+        if self.qk_norm:
+            found += [
+                replace(kind, qk_norm=norm, scale=scale)
+                for kind in (first, *found)
+                for norm in NORMS
+                for scale in dict.fromkeys((self.scale, None, 1.0))
+            ]
+        return tuple(dict.fromkeys(found))
+
+
+def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        choices = ", ".join(map(repr, allowed))
+        raise ValueError(f"{name} must be one of {choices}, but it is {value!r}.")

@@ -1,0 +1,210 @@
+"""Examine any attention as a black box, and name its mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from attnlib.clinic.black_box import chance, extremes, findings, laws
+from attnlib.clinic.black_box.bench import Bench, FunctionBench
+from attnlib.clinic.black_box.exam import Diagnosis, Exam
+from attnlib.clinic.black_box.intent import Intent
+from attnlib.clinic.report import Finding, Report, Unknown
+from attnlib.clinic.subject import FunctionSubject, ModuleSubject, Refusal, make_subject
+
+
+def examine(
+    attention: object,
+    *,
+    n_heads: int | None = None,
+    n_kv_heads: int | None = None,
+    scale: float | None = None,
+    mask: str = "may look",
+    causal: bool | None = None,
+    window: int | None = None,
+    softcap: float | None = None,
+    qk_norm: bool | None = None,
+    rope: str | None = None,
+    rope_base: float | None = None,
+    alibi: bool | None = None,
+    empty_rows: bool = True,
+    dtype: str | None = None,
+    part: str | None = None,
+    seed: int = 0,
+    seconds: float = 20.0,
+) -> Report:
+    """Name the mistakes of an attention, with the number that gave each away.
+
+    healthy = every answer is that of softmax(q k^T / sqrt(d_k)) v, or of a known kind
+
+    The attention is called some dozens of times on small arrays with random numbers.
+    What it gives is compared with a right attention, then with one wrong in one known
+    way, then in two. Nothing is named by resemblance: a mistake counts when it gives
+    every answer. A module is copied first; its weights, its mode, its hooks and the
+    random state stay as they are.
+
+    Args:
+        attention: a function (q, k, v, mask=None) of NumPy arrays or tensors, with or
+            without a mask, or an nn.Module of tokens (batch, n, d_model). For another
+            signature hand in a lambda.
+        n_heads, n_kv_heads: of a module that does not say so itself.
+        scale: the factor on the scores that is meant; 1 / sqrt(d_k) if left out.
+        mask: what its mask means: "may look" (True = may look), "blocked" (True = must
+            not look) or "added" (0 and minus infinity, added to the scores).
+        causal: True: it is meant to hide the future by itself. Left out: found out.
+        window: how many keys, its own position counted, a query is meant to see.
+        softcap: the cap that is meant.
+        qk_norm: True: queries and keys are meant to be normed.
+        rope: the layout that is meant, "interleaved" or "half".
+        rope_base: the base of its frequencies; 10000 if left out.
+        alibi: True: ALiBi is meant.
+        empty_rows: False: no query is ever left without keys, so do not ask.
+        dtype: a float type in which it must work, such as "float16".
+        part: examine a part of attention instead, such as "alibi_slopes".
+        seed: draws the numbers of the questions.
+        seconds: how long all calls together may take.
+
+    Returns:
+        The report: healthy or not, mistakes, cautions, what is wrong without a name,
+        what could not be tested. Bad input is a report, too: `refused` says why.
+
+    Raises:
+        ValueError: a keyword that has no such value.
+
+    Cost: some hundred calls on arrays of a few hundred numbers; under a second.
+    Source: the course's own; the mistakes are those of public reports.
+    Lesson: 10.
+
+    >>> import numpy as np
+    >>> def attention(q, k, v):
+    ...     scores = q @ np.swapaxes(k, -1, -2)
+    ...     e = np.exp(scores - scores.max(-1, keepdims=True))
+    ...     return e / e.sum(-1, keepdims=True) @ v
+    >>> report = examine(attention)
+    >>> report.healthy, report.codes
+    (False, ('M01',))
+    """
+    intent = Intent(
+        scale, causal, window, softcap, qk_norm, rope, rope_base, alibi, empty_rows
+    )
+    intent.check(mask, dtype)
+    if part is not None:
+        from attnlib.clinic.examine_part import examine_part
+
+        return examine_part(attention, part, seed=seed, seconds=seconds)
+    subject = make_subject(
+        attention,
+        n_heads=n_heads,
+        n_kv_heads=n_kv_heads,
+        mask=mask,
+        dtype=dtype,
+        seed=seed,
+        seconds=seconds,
+    )
+    if isinstance(subject, Refusal):
+        return Report(subject=_name(attention), refused=subject.sentence)
+    bench = make_bench(subject, seed, dtype, bool(causal))
+    return examined(subject, bench, intent)
+
+
+def make_bench(
+    subject: FunctionSubject | ModuleSubject,
+    seed: int,
+    dtype: str | None,
+    causal: bool = False,
+) -> Bench:
+    """The questions that fit a subject."""
+    if isinstance(subject, FunctionSubject):
+        return FunctionBench(subject, seed, dtype, causal)
+    from attnlib.clinic.black_box.module_bench import ModuleBench
+
+    return ModuleBench(subject, seed)
+
+
+def examined(
+    subject: FunctionSubject | ModuleSubject, bench: Bench, intent: Intent
+) -> Report:
+    """Put all questions, and write the report."""
+    random = chance.found(bench)
+    if random is not None:
+        bench = chance.WithoutDropout(bench)
+    exam = Exam(bench, intent.traits(), intent.guesses(subject), intent.norms())
+    known = exam.diagnose()
+    notes = [*subject.notes, *known.untested]
+    mistakes: list[Finding] = []
+    cautions: list[Finding] = []
+    unknown: Unknown | None = None
+    if random is not None:
+        mistakes.append(random)
+    if random is not None:
+        notes.append("Its output is random: only its weights could be tested.")
+    if known.base is None:
+        if random is None:
+            unknown = laws.broken(bench, known.traits)
+    else:
+        named = findings.of_base(exam, known)
+        if bench.fixed_d_k is not None:
+            unknown = _other_scale(named)
+        mistakes += [one for one in named if unknown is None or one.key != "scale_other"]
+        extras = extremes.extremes(exam, known, empty_rows=intent.empty_rows)
+        mistakes += [findings.of_edge(exam, known, one) for one in extras.mistakes]
+        cautions += [findings.of_edge(exam, known, one) for one in extras.cautions]
+        notes += extras.untested
+        if unknown is None and extras.laws and not mistakes:
+            unknown = laws.at_edge(bench, *extras.laws[0])
+    if not (bench.takes.mask or bench.takes.padding):
+        notes.append("It takes no mask, so masks were not tested.")
+    weights, right = _weights(exam, known)
+    return Report(
+        subject=subject.name,
+        mistakes=tuple(_once(mistakes)),
+        cautions=tuple(cautions),
+        unknown=unknown,
+        untested=tuple(dict.fromkeys(notes)),
+        features=known.traits.words() if known.base is not None else (),
+        weights=weights,
+        right_weights=right,
+    )
+
+
+def _once(mistakes: Sequence[Finding]) -> list[Finding]:
+    return list({mistake.key: mistake for mistake in mistakes}.values())
+
+
+def _other_scale(named: Sequence[Finding]) -> Unknown | None:
+    """A scale that is no known slip is wrong, and has no name."""
+    other = next((one for one in named if one.key == "scale_other"), None)
+    if other is None:
+        return None
+    return Unknown("scores are divided by √d_k", other.evidence)
+
+
+def _weights(
+    exam: Exam, known: Diagnosis
+) -> tuple[np.ndarray[Any, Any] | None, np.ndarray[Any, Any] | None]:
+    """The recovered weights of the clearest x-ray, and the right ones: one table."""
+    best: tuple[Any, Any] | None = None
+    for question, answer in zip(known.questions, known.answers, strict=True):
+        if not question.xray or answer.out is None:
+            continue
+        right = exam.bench.simulate(question, known.traits, frozenset({"guarded"}))
+        mine = exam.bench.view(question, answer.out, known.traits).weights
+        good = exam.bench.view(question, right, known.traits).weights
+        if mine is None or good is None or mine.shape != good.shape:
+            continue
+        table = (
+            mine.reshape(-1, *mine.shape[-2:])[0],
+            good.reshape(-1, *good.shape[-2:])[0],
+        )
+        if best is None or not np.allclose(*table, atol=1e-4, equal_nan=True):
+            best = table
+        if not np.allclose(*table, atol=1e-4, equal_nan=True):
+            break
+    return (None, None) if best is None else best
+
+
+def _name(attention: object) -> str:
+    name = getattr(attention, "__name__", "") or type(attention).__name__
+    return str(name)

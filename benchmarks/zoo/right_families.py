@@ -37,7 +37,8 @@ class BertLike(nn.Module):
             added = attention_mask
             scores = scores + (added if added.dim() == 2 else added[:, None])
         empty = (scores <= torch.finfo(scores.dtype).min / 2).all(-1, keepdim=True)
-        probs = self.dropout(scores.softmax(dim=-1)).masked_fill(empty, 0.0)
+        probs = scores.masked_fill(empty, 0.0).softmax(dim=-1)
+        probs = self.dropout(probs).masked_fill(empty, 0.0)
         context = (probs @ value).permute(0, 2, 1, 3).contiguous()
         return self.dense(context.view(hidden_states.shape)), probs
 

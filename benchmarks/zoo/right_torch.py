@@ -86,8 +86,9 @@ def baddbmm(q, k, v, mask=None):
     if mask is not None:
         bias = bias.masked_fill(~mask, -torch.inf)
     scores = torch.baddbmm(bias, q, k.transpose(1, 2), alpha=q.size(-1) ** -0.5)
-    weights = scores.softmax(-1)
-    return torch.bmm(torch.where(scores.isneginf().all(-1, True), 0, weights), v)
+    empty = scores.isneginf().all(-1, keepdim=True)
+    weights = scores.masked_fill(empty, 0).softmax(-1).masked_fill(empty, 0)
+    return torch.bmm(weights, v)
 
 
 def softmax_in_float32(q, k, v, mask=None):
@@ -236,8 +237,9 @@ def added(q, k, v, attn_mask=None):
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
     if attn_mask is not None:
         scores = scores + attn_mask
-    weights = scores.softmax(-1)
-    return torch.where(scores.isneginf().all(-1, keepdim=True), 0.0, weights) @ v
+    empty = scores.isneginf().all(-1, keepdim=True)
+    weights = torch.where(empty, 0.0, scores).softmax(-1)
+    return torch.where(empty, 0.0, weights) @ v
 
 
 def window(q, k, v):

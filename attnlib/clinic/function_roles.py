@@ -92,7 +92,7 @@ def fill_in(call: FunctionCall, name: str) -> str:
         else:
             return (
                 f"{name} must be given {p.name} besides q, k and v. Hand in a function "
-                f"that gives it, such as `lambda q, k, v, mask=None: {name}(q, k, v, "
+                f"that gives it, such as `lambda q, k, v, mask=None: mine(q, k, v, "
                 f"{p.name}=...)`."
             )
     return ""

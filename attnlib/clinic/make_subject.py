@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import warnings
 from typing import Any
 
 from attnlib.clinic.budget import Budget
@@ -30,6 +31,20 @@ def make(
         return Refusal(f"mask={mask!r} is none of {listed}.")
     if dtype is not None and dtype not in DTYPES:
         return Refusal(f"dtype={dtype!r} is none of {', '.join(DTYPES)}.")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return _sort(attention, n_heads, n_kv_heads, mask, dtype, seed, seconds)
+
+
+def _sort(
+    attention: Any,
+    n_heads: int | None,
+    n_kv_heads: int | None,
+    mask: str,
+    dtype: str | None,
+    seed: int,
+    seconds: float,
+) -> FunctionSubject | ModuleSubject | Refusal:
     budget = Budget(seconds)
     name = name_of(attention)
     try:
@@ -50,7 +65,8 @@ def make(
             return _class(attention, n_heads, n_kv_heads, mask, dtype, seed, budget)
         if not callable(attention):
             kind = type(attention).__name__
-            return Refusal(f"A {kind} was handed in, which cannot be called. {HAND_IN}")
+            what = "None" if attention is None else f"An object of class {kind}"
+            return Refusal(f"{what} was handed in, which cannot be called. {HAND_IN}")
         return function_subject(attention, name, mask=mask, dtype=dtype, budget=budget)
     except (
         Exception
@@ -70,9 +86,9 @@ def name_of(thing: object) -> str:
         return name_of(thing.func)
     try:
         name = getattr(thing, "__name__", None) or type(thing).__name__
-        return "the function" if name == "<lambda>" else str(name)
+        return "The function" if name == "<lambda>" else str(name)
     except Exception:  # an object that raises whatever it is asked
-        return "the object"
+        return "The object"
 
 
 def _class(

@@ -221,7 +221,7 @@ def form_of(mask: AnyArray, form: str, sizes: tuple[int, int, int, int]) -> AnyA
         mask = mask[:, None]
     full: AnyArray = np.broadcast_to(mask, (batch, heads, n_q, n_k))
     if form == "qk":
-        return full[0, 0]
+        return np.asarray(full[0, 0])
     if form == "bqk":
         return full[:, 0]
     if form == "b1qk":

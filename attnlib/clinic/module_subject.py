@@ -116,7 +116,7 @@ def _with_weights(
         return Refusal(f"{name} holds {chosen.problem}. {EXAMPLE}")
     block = _is_block(chosen, call.module)
     if block:
-        return Refusal(f"{name} is more than an attention: {block}. {EXAMPLE}")
+        return Refusal(f"{name} is more than an attention: {block}.")
     shake(chosen, seed)
     bench = Bench(lambda x: result(call, x), d_model, call.memory_width, seed)
     orient(chosen, bench)
@@ -126,7 +126,12 @@ def _with_weights(
     if got.problem and not n_kv_heads and kv_heads:  # that number meant something else
         got = cut(chosen, bench, heads, None)
     if got.problem:
-        return Refusal(f"The weights of {name} were not found: {got.problem}.")
+        return Refusal(
+            f"The weights of {name} were not found: {got.problem}. They are known by "
+            "names such as W_q, q_proj, to_q, query, qkv, out_proj. Without them, hand "
+            "in a function of q, k and v, such as "
+            "`lambda q, k, v, mask=None: mine(q, k, v, mask)`."
+        )
     if got.counted:
         got.notes.append(f"It does not say how many heads it has: {got.n_heads}.")
     call.n_heads = got.n_heads
@@ -139,12 +144,32 @@ def _with_weights(
 
     got.find_own_layers()
     write(draw(read(), seed))
+    if not _mixes(call, d_model):
+        return Refusal(
+            f"{name} is no attention: what it gives for a token depends on no other "
+            f"token. {EXAMPLE}"
+        )
     takes = find_out(call, read, got.notes, seed)
     if dtype not in (None, call.dtype):
         move(call.module, str(dtype))
         call.dtype = str(dtype)
         write(draw(read(), seed))
     return ModuleSubject(name, takes, call.ask, read, write, tuple(got.notes))
+
+
+def _mixes(call: ModuleCall, d_model: int) -> bool:
+    """Whether a token has an influence on what comes out for any other."""
+    text = plain_text(d_model)
+    other = text.copy()
+    other[0, 0] += 1.0
+    before, after = result(call, text), result(call, other)
+    if before is None or after is None or before.shape != after.shape:
+        return True
+    with np.errstate(all="ignore"):
+        moved = ~(np.abs(after - before) <= 1e-12 * (1 + np.abs(before)))
+    moved &= ~(np.isnan(before) & np.isnan(after))
+    moved[0, 0] = False
+    return bool(moved.any())
 
 
 def draw(weights: Weights, seed: int) -> Weights:
@@ -160,8 +185,9 @@ def draw(weights: Weights, seed: int) -> Weights:
             return None
         spread = size / np.sqrt(like.shape[0])
         grid = 2.0 ** np.floor(np.log2(spread / 16))
-        drawn = rng.normal(size=like.shape) * spread
-        return np.asarray(np.round(drawn / grid) * grid)
+        top = round(float(np.sqrt(3.0) * spread / grid))  # uniform: fast for a large W
+        steps = rng.integers(-top, top + 1, size=like.shape, dtype=np.int8)
+        return np.asarray(steps * grid)
 
     def bias(like: Array | None) -> Array | None:
         if like is None:
@@ -234,6 +260,8 @@ def _is_block(chosen: Chosen, module: Any) -> str:
 def _order_of_use(call: ModuleCall, d_model: int) -> list[Any]:
     """The layers with weights, in the order in which a call uses them."""
     used: list[Any] = []
+    if isinstance(call.module, torch.jit.ScriptModule):
+        return used  # it takes no hooks
     handles = [
         part.register_forward_pre_hook(lambda part, given: used.append(part))
         for part in call.module.modules()

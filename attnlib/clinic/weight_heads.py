@@ -111,7 +111,9 @@ def sizes(parts: Parts, n_kv_heads: int | None) -> None:
     if not heads or n_q % heads:
         said = f"n_heads={heads} does not divide its {n_q} query features"
         parts.problem = (
-            said if heads else "how many heads it has was not found: say n_heads=..."
+            said
+            if heads
+            else "how many heads it has was not found (say it with n_heads=)"
         )
         return
     d_k = n_q // heads

@@ -31,8 +31,8 @@ def shake(chosen: Chosen, seed: int) -> None:
         for tensor in tensors:
             shape = tuple(tensor.shape)
             size = min(shape[-2:]) if len(shape) > 1 else 4
-            drawn = rng.normal(size=shape) / np.sqrt(size)
-            tensor.copy_(torch.from_numpy(drawn).to(tensor))
+            steps = rng.integers(-50, 51, size=shape, dtype=np.int8)
+            tensor.copy_(torch.from_numpy(steps).to(tensor) / (29.0 * np.sqrt(size)))
 
 
 def orient(chosen: Chosen, bench: Bench) -> None:

@@ -11,6 +11,7 @@ from attnlib.clinic.black_box import chance, extremes, findings, laws
 from attnlib.clinic.black_box.bench import Bench, FunctionBench
 from attnlib.clinic.black_box.exam import Diagnosis, Exam
 from attnlib.clinic.black_box.intent import Intent
+from attnlib.clinic.black_box.module_bench import ModuleBench
 from attnlib.clinic.report import Finding, Report, Unknown
 from attnlib.clinic.subject import FunctionSubject, ModuleSubject, Refusal, make_subject
 
@@ -118,9 +119,7 @@ def make_bench(
     """The questions that fit a subject."""
     if isinstance(subject, FunctionSubject):
         return FunctionBench(subject, seed, dtype, causal)
-    from attnlib.clinic.black_box.module_bench import ModuleBench
-
-    return ModuleBench(subject, seed)
+    return ModuleBench(subject, seed, dtype, causal)
 
 
 def examined(
@@ -147,7 +146,9 @@ def examined(
         named = findings.of_base(exam, known)
         if bench.fixed_d_k is not None:
             unknown = _other_scale(named)
-        mistakes += [one for one in named if unknown is None or one.key != "scale_other"]
+        mistakes += [
+            one for one in named if unknown is None or one.key != "scale_other"
+        ]
         extras = extremes.extremes(exam, known, empty_rows=intent.empty_rows)
         mistakes += [findings.of_edge(exam, known, one) for one in extras.mistakes]
         cautions += [findings.of_edge(exam, known, one) for one in extras.cautions]

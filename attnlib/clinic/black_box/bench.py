@@ -85,8 +85,9 @@ class FunctionBench:
     def ask(self, question: Question) -> Answer:
         """Call the function."""
         q = question
-        causal = q.causal if self.takes.causal else None
-        return self.subject.call(q.q, q.k, q.v, q.mask, causal=causal, dtype=self.dtype)
+        causal = (q.causal or self.causal) if self.takes.causal else None
+        dtype = "float16" if q.half else self.dtype
+        return self.subject.call(q.q, q.k, q.v, q.mask, causal=causal, dtype=dtype)
 
     def simulate(
         self,

@@ -149,6 +149,8 @@ def weigh(
     else:
         s = np.where(look, s, -np.inf if fill is None else fill)
     weights = _all_softmax(s, faults, guarded)
+    if "empty_zeroed" in faults:
+        weights = np.where(look.any(axis=-1, keepdims=True), weights, 0)
     if "masked_again" in faults:
         weights = np.where(look, weights, 0)
     return weights
@@ -164,6 +166,8 @@ def _all_softmax(s: Float, faults: Faults, guarded: bool) -> Float:
         return np.asarray(1 / (1 + np.exp(-s)))
     weights = softmax(s, axis, guarded, faults)
     if "softmax_twice" in faults:
+        if "hidden_twice" in faults:
+            weights = np.where(np.isneginf(s), -np.inf, weights)
         weights = softmax(weights, axis, guarded, faults)
     return weights
 
@@ -180,6 +184,8 @@ def softmax(x: Float, axis: Axes, guarded: bool, faults: Faults = RIGHT) -> Floa
     elif "shift_global" in faults:
         largest = np.full_like(largest, x.max())
     e = np.exp(x - largest)
+    if "exp_missing" in faults:
+        e = np.where(np.isneginf(x), 0.0, x)
     if "not_normalised" in faults:
         return np.asarray(e)
     total = e.sum(axis=axis, keepdims=True)

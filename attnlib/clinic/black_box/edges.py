@@ -11,7 +11,7 @@ from attnlib.clinic.subject import Takes
 from attnlib.shapes import Array
 
 LONG = 160  # keys in the long question; blocks of up to 128 show in it
-SHIFT = 2e4
+SHIFT = 1.5e4  # four times as much, the raw score, still fits into float16
 
 
 def function_edge(
@@ -58,11 +58,11 @@ def function_edge(
         return Question("all scores below -16 millions", q, k, v)
     if kind == "shifted mask":
         q[..., 0], k[..., 0] = 400.0, -4.0 * SHIFT / 400.0
-        return Question("all scores below -20000, and a mask", q, k, v, mask, flag)
+        return Question("all scores below -15000, and a mask", q, k, v, mask, flag)
     if kind == "above":  # hidden scores lie far above those that count
         q[..., 0] = 400.0
         k[..., 0] = np.where(np.arange(n_k) == n_k - 1, 4.0 * SHIFT / 400.0, 0.0)
-        return Question("a hidden score 20000 above the others", q, k, v, mask, flag)
+        return Question("a hidden score 15000 above the others", q, k, v, mask, flag)
     if kind == "planted":
         asked = make.ask("a NaN in a hidden value", n_q, n_k, 6, 4, mask=mask)
         v = asked.v.copy()
@@ -77,12 +77,15 @@ def function_edge(
         v[..., 1, 0] = np.nan if kind == "planted in sight" else 1e6
         return Question(asked.name, q, asked.k, v)
     if kind == "half":  # |q| = |k| = 23: their product passes what float16 can hold
-        around = 23 / 128**0.5
-        q = around + table(rng, *front, n_q, 128) / 64
-        k = around + table(rng, *front, n_k, 128) / 64
+        q = 23 + table(rng, *front, n_q, 128) / 8
+        k = 23 + table(rng, *front, n_k, 128) / 8
         v = table(rng, *front, n_k, 128 if takes.equal_d else 4)
-        name = "queries and keys of length 23 in float16, with d_k=128"
-        return Question(name, 2 * q, 2 * k, v, half=True)
+        name = "queries and keys that are 23 throughout in float16, with d_k=128"
+        return Question(name, q, k, v, half=True)
+    if kind == "many equal":  # a running sum in half precision stands still on the way
+        v = table(rng, *front, 4096, 16 if takes.equal_d else 3)
+        q, k = np.zeros((*front, n_q, 16)), np.zeros((*front, 4096, 16))
+        return Question("4096 keys that are all equal", q, k, v)
     raise ValueError(f"There is no extreme question {kind!r}.")
 
 

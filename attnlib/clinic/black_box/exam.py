@@ -84,7 +84,11 @@ class Exam:
         late: tuple[Traits, ...] = ()  # it may be meant to be causal, and fail
         if not any(kind.causal for kind in kinds):
             late = tuple(replace(kind, causal=True) for kind in kinds[:1])
-        for most, tried in ((1, everything[: len(kinds) + 6]), (2, tuple(kinds)), (2, late)):
+        for most, tried in (
+            (1, everything[: len(kinds) + 6]),
+            (2, tuple(kinds)),
+            (2, late),
+        ):
             for traits in tried:
                 found = self._numbers(traits, questions, answers)
                 readings = self.variants(traits, found, questions).find(seen, most)

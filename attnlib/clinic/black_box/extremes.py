@@ -16,6 +16,7 @@ from attnlib.clinic.black_box.exam import Diagnosis, Exam
 from attnlib.clinic.black_box.search import Seen, same, tolerances
 from attnlib.clinic.case import Faults
 from attnlib.clinic.subject import Answer
+from attnlib.shapes import Array
 
 BLOCKS = (5, 6, 7, 8, 10, 12, 16, 20, 24, 25, 32, 40, 48, 50, 64, 80, 96, 100, 128)
 
@@ -180,8 +181,10 @@ def _weak(
     if edge.exam.bench.fixed_d_k is not None:
         root = edge.exam.bench.fixed_d_k**0.5
         before = _round(value * root) and not _round(value)
-        return ("mask_before_scale", asked, value * root) if before else (
-            "mask_fill_other", asked, value
+        return (
+            ("mask_before_scale", asked, value * root)
+            if before
+            else ("mask_fill_other", asked, value)
         )
     if wider is not None and abs(wider / value - (3 / 7) ** 0.5) < 0.01:
         return "mask_before_scale", asked, value * 3**0.5
@@ -266,16 +269,16 @@ def _empty(edge: _Edge) -> None:
     out, natural = answer.out, edge.out(question)
     if natural is None or natural.shape != out.shape:
         return
-    others = np.arange(out.shape[-2]) != EMPTY_ROW
-    row, good = out[..., EMPTY_ROW, :], natural[..., EMPTY_ROW, :]
+    zeroed = edge.out(question, "guarded", "empty_zeroed")
+    row, good = _of_empty(question, out), _of_empty(question, natural)
     guarded = edge.out(question, "guarded")
-    usual = [None if o is None else o[..., others, :] for o in (natural, guarded)]
+    usual = [None if o is None else _of_others(question, o) for o in (natural, guarded)]
     if np.isnan(row).any():
         if not (np.isnan(good).any() and edge.has(*UNHIDES, *AXES)):
             edge.mistake("empty_row_nan", asked)
-    elif not edge.fits(out[..., others, :], *usual):
+    elif not edge.fits(_of_others(question, out), *usual):
         edge.law("an empty row changes no other row", asked)
-    elif np.abs(row).max(initial=0.0) < 1e-6:
+    elif zeroed is not None and edge.fits(row, _of_empty(question, zeroed)):
         return
     elif edge.has(*NATURAL, *UNHIDES) and edge.fits(row, good):
         return
@@ -285,13 +288,26 @@ def _empty(edge: _Edge) -> None:
             "empty_row_unmasked": edge.out(question, "mask_ignored"),
         }
         for key, other in kinds.items():
-            if other is not None and edge.fits(row, other[..., EMPTY_ROW, :]):
+            if other is not None and edge.fits(row, _of_empty(question, other)):
                 edge.mistake(key, asked)
                 return
         edge.mistake("empty_row_leaks", asked)
 
 
-EMPTY_ROW = 1
+def _of_empty(question: Any, out: Array) -> Array:
+    """What stands where a query may look at nothing: row 1, or the item of padding."""
+    if getattr(question, "padding", None) is not None:
+        return np.asarray(out[1])
+    return np.asarray(out[..., 1, :])
+
+
+def _of_others(question: Any, out: Array) -> Array:
+    """What stands elsewhere."""
+    if getattr(question, "padding", None) is not None:
+        return np.asarray(out[:1])
+    return np.asarray(out[..., np.arange(out.shape[-2]) != 1, :])
+
+
 UNHIDES = (  # with these, an empty row is not what the subject takes for one
     "mask_inverted",
     "mask_replaced_by_causal",
@@ -335,7 +351,8 @@ def _huge(edge: _Edge) -> None:
             return
     if edge.has(*FILLS) or edge.known.traits.qk_norm or edge.known.traits.softcap:
         return
-    asked = None if half else edge.ask("shifted")
+    narrow = edge.exam.bench.dtype in ("float16", "bfloat16")
+    asked = None if narrow else edge.ask("shifted")
     if asked is None or asked[1].out is None:
         return
     question, answer = asked
@@ -391,9 +408,16 @@ def _long(edge: _Edge) -> None:
 def _half(edge: _Edge) -> None:
     """Scores beyond 65504 in float16, unless the queries are scaled before."""
     bench = edge.exam.bench
-    if bench.dtype == "bfloat16" or edge.known.traits.qk_norm:
+    if edge.known.traits.qk_norm:
         return
-    asked = edge.ask("half")
+    if bench.dtype in ("float16", "bfloat16"):
+        asked = edge.ask("many equal")
+        if asked is not None and asked[1].out is not None:
+            plain = edge.out(asked[0])
+            if not edge.fits(asked[1].out, plain):
+                edge.mistake("sum_in_half", asked)
+                return
+    asked = None if bench.dtype == "bfloat16" else edge.ask("half")
     if asked is None:
         return
     question, answer = asked

@@ -152,7 +152,7 @@ def case_args(question: Any) -> tuple[object, ...]:
     if hasattr(question, "q"):
         given = (question.q, question.k, question.v)
         return given if question.mask is None else (*given, question.mask)
-    return (question.x,)
+    return (question.x, *(() if question.look is None else (question.look,)))
 
 
 def _outcome(out: Seen) -> Outcome:

@@ -195,7 +195,9 @@ def at_edge(bench: FunctionBench, law: str, shown: Shown) -> Unknown:
         return Unknown(law, f"Given {question.name}, its shape is wrong.", example_text)
     wrong = ~np.isclose(answer.out, right, rtol=1e-3, atol=CLOSE, equal_nan=True)
     if not wrong.any():
-        return Unknown(law, f"Given {question.name}, it differs a little.", example_text)
+        return Unknown(
+            law, f"Given {question.name}, it differs a little.", example_text
+        )
     at = tuple(int(i) for i in np.argwhere(wrong)[0])
     said = (
         f"Given {question.name}, its output at {list(at)} is "

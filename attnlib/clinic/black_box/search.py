@@ -88,7 +88,9 @@ class Variants:
                 (faults, way)
                 for faults, way in alive
                 if same(
-                    yours, self.out(question, self._loud(question, faults) | way), tolerance
+                    yours,
+                    self.out(question, self._loud(question, faults) | way),
+                    tolerance,
                 )
             ]
         found: dict[Faults, Faults] = {}

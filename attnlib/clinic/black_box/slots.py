@@ -20,6 +20,7 @@ WAYS: tuple[Faults, ...] = (
     frozenset({"masked_again"}),
     frozenset({"mask_after_divided_safely"}),
     frozenset({"hidden_lowered"}),
+    frozenset({"hidden_twice", "guarded"}),
 )
 HARMLESS: Faults = frozenset().union(*WAYS)
 
@@ -72,6 +73,7 @@ WEIGHTS: Slots = {
         "log_softmax",
         "softmax_on_out",
         "divides_by_mean",
+        "exp_missing",
     ),
     "mix": (
         "values_are_keys",
@@ -116,7 +118,9 @@ BLOCKS = (
 )  # blocks that show in short questions; longer ones are asked apart
 ONLINE: Slots = {
     "online": tuple(
-        f"online_{kind}_{size}" for kind in ("out", "sum", "both", "wrong") for size in BLOCKS
+        f"online_{kind}_{size}"
+        for kind in ("out", "sum", "both", "wrong")
+        for size in BLOCKS
     ),
 }
 CAUSAL: Slots = {
@@ -193,6 +197,65 @@ ROPE: Slots = {
 GROUPS: Slots = {
     "kv": ("kv_heads_tiled", "kv_head_first_only", "kv_heads_reversed"),
 }
+
+
+HEADS: Slots = {
+    "split": (
+        "split_no_transpose",
+        "split_interleaved",
+        "heads_interleaved",
+        "split_of_v_alone",
+        "split_of_q_and_k_alone",
+        "one_head",
+    ),
+    "merge": ("merge_no_transpose", "merge_interleaved", "merge_mean_repeated"),
+    "tables": (
+        "tables_q_k_swapped",
+        "tables_k_v_swapped",
+        "tables_q_v_swapped",
+        "values_by_key_table",
+        "keys_by_query_table",
+    ),
+    "bias": ("biases_missing", "bias_q_missing", "bias_v_missing", "bias_o_missing"),
+    "batch": ("batch_as_sequence",),
+    "residual": ("residual_added",),
+}
+SQUARE: Slots = {
+    "W": (
+        "weights_W_transposed",
+        "W_q_transposed",
+        "W_k_transposed",
+        "W_v_transposed",
+        "queries_not_projected",
+        "keys_not_projected",
+        "values_not_projected",
+    ),
+}
+OUT: Slots = {"W_o": ("W_o_missing", "W_o_transposed")}
+MEMORY: Slots = {
+    "memory": ("self_attention", "memory_asks", "keys_from_x", "values_from_x"),
+}
+
+
+def module_slots(
+    traits: Traits,
+    *,
+    mask: bool,
+    causal: bool,
+    memory: bool,
+    grouped: bool,
+    square: bool,
+    projected: bool,
+) -> Slots:
+    """All slots of a module with such weights that takes these things."""
+    slots = function_slots(traits, mask=mask, causal=causal, grouped=grouped) | HEADS
+    if square:
+        slots |= SQUARE
+    if projected:
+        slots |= OUT
+    if memory:
+        slots |= MEMORY
+    return slots
 
 
 def scores_slots(traits: Traits) -> Slots:

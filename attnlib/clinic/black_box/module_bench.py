@@ -1,0 +1,126 @@
+"""A module beside its right version and all its wrong ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from attnlib.clinic.black_box.module_questions import (
+    ModuleMaker,
+    module_edge,
+    module_questions,
+)
+from attnlib.clinic.black_box.projected import Asked, heads_of, project
+from attnlib.clinic.black_box.slots import Slots, module_slots
+from attnlib.clinic.black_box.traits import NOTHING, PLAIN, Found, Traits
+from attnlib.clinic.case import RIGHT, Faults, Result, View
+from attnlib.clinic.families.splits import split_heads
+from attnlib.clinic.subject import Answer, ModuleSubject
+from attnlib.shapes import Array
+
+
+class ModuleBench:
+    """A module that takes tokens."""
+
+    def __init__(
+        self,
+        subject: ModuleSubject,
+        seed: int,
+        dtype: str | None = None,
+        causal: bool = False,
+    ) -> None:
+        self.subject, self.takes, self.seed = subject, subject.takes, seed
+        self.dtype, self.causal = dtype, causal
+        self.weights = subject.weights
+        self.fixed_d_k = self.weights.W_q.shape[1] // self.weights.n_heads
+        self.questions: list[Asked] = module_questions(
+            np.random.default_rng(seed), subject.takes, self.weights
+        )
+
+    def ask(self, question: Asked, train: bool = False) -> Answer:
+        """Call the module with the weights of the question."""
+        q = question
+        self.subject.set(q.weights)
+        causal = (q.causal or self.causal) if self.takes.causal else None
+        return self.subject.call(
+            q.x, q.memory, mask=q.mask, padding=q.padding, causal=causal, train=train
+        )
+
+    def simulate(
+        self,
+        question: Asked,
+        traits: Traits = PLAIN,
+        faults: Faults = RIGHT,
+        found: Found = NOTHING,
+    ) -> Array:
+        """The output of a variant."""
+        return project(question, traits, faults, found)
+
+    def hides(self, question: Asked) -> bool:
+        """Whether a mask is handed in, or asked for."""
+        return question.look is not None or question.causal
+
+    def slots(self, traits: Traits) -> Slots:
+        """All mistakes of a module with these weights that takes these arguments."""
+        takes, w = self.takes, self.weights
+        square = w.W_q.shape[0] == w.W_q.shape[1]
+        return module_slots(
+            traits,
+            mask=takes.mask or takes.padding,
+            causal=takes.causal,
+            memory=takes.memory,
+            grouped=w.n_kv_heads not in (1, w.n_heads),
+            square=square,
+            projected=w.W_o is not None,
+        )
+
+    def view(self, question: Asked, out: Result, traits: Traits) -> View:
+        """The weights of every head, where the tokens show them."""
+        w = question.weights
+        q, k, _ = heads_of(question.x, question.memory, w, RIGHT)
+        k = np.repeat(k, w.n_heads // w.n_kv_heads, axis=-3)
+        raw = q @ np.swapaxes(k, -1, -2)
+        look = np.ones(raw.shape, dtype=bool)
+        if question.look is not None:
+            look &= question.look
+        if question.causal or traits.causal:
+            look &= np.tri(*raw.shape[-2:], raw.shape[-1] - raw.shape[-2], dtype=bool)
+        weights = None
+        d_v = w.W_v.shape[1] // w.n_kv_heads
+        if question.xray and out.ndim == 3 and out.shape[-1] >= w.n_heads * d_v:
+            heads = split_heads(out[..., : w.n_heads * d_v], w.n_heads)
+            weights = heads[..., : raw.shape[-1]]
+        sizes = {
+            "n_q": raw.shape[-2],
+            "n_k": raw.shape[-1],
+            "d_k": self.fixed_d_k,
+            "d_v": d_v,
+            "d_model": w.d_model,
+            "n_heads": w.n_heads,
+        }
+        return View(weights, raw, q, k, look, sizes)
+
+    def sees(self) -> Array:
+        """(n, n): whether the output of token i changes with token j."""
+        n = 7
+        make = ModuleMaker(
+            np.random.default_rng(self.seed + 1), self.takes, self.weights
+        )
+        asked = make.ask("who sees whom", n)
+        before = self.ask(asked).out
+        pattern = np.ones((n, n), dtype=bool)
+        if before is None or before.ndim != 3 or before.shape[1] != n:
+            return pattern
+        keys = asked.x if asked.memory is None else asked.memory
+        for j in range(n):
+            keys[:, j] += 1.0
+            after = self.ask(asked).out
+            keys[:, j] -= 1.0
+            if after is None or after.shape != before.shape:
+                return np.ones((n, n), dtype=bool)
+            moved = np.abs(after - before).max(axis=(0, 2))
+            pattern[:, j] = ~(moved < 1e-9)
+        return pattern
+
+    def extreme(self, kind: str, traits: Traits) -> Asked | None:
+        """See `module_questions`."""
+        return module_edge(kind, self.takes, self.weights, self.seed, traits)

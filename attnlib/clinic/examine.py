@@ -94,7 +94,20 @@ def examine(
     if part is not None:
         from attnlib.clinic.examine_part import examine_part
 
-        return examine_part(attention, part, seed=seed, seconds=seconds)
+        return examine_part(
+            attention,
+            part,
+            seed=seed,
+            seconds=seconds,
+            dtype=dtype,
+            mask=mask,
+            causal=causal,
+            window=window,
+            softcap=softcap,
+            rope=rope,
+            rope_base=rope_base,
+            empty_rows=empty_rows,
+        )
     subject = make_subject(
         attention,
         n_heads=n_heads,

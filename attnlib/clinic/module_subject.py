@@ -160,16 +160,20 @@ def _with_weights(
 def _mixes(call: ModuleCall, d_model: int) -> bool:
     """Whether a token has an influence on what comes out for any other."""
     text = plain_text(d_model)
-    other = text.copy()
-    other[0, 0] += 1.0
-    before, after = result(call, text), result(call, other)
-    if before is None or after is None or before.shape != after.shape:
-        return True
-    with np.errstate(all="ignore"):
-        moved = ~(np.abs(after - before) <= 1e-12 * (1 + np.abs(before)))
-    moved &= ~(np.isnan(before) & np.isnan(after))
-    moved[0, 0] = False
-    return bool(moved.any())
+    before = result(call, text)
+    for token in (0, -1):  # one that all may see in a causal text, and its mirror
+        other = text.copy()
+        other[0, token] += 1.0
+        after = result(call, other)
+        if before is None or after is None or before.shape != after.shape:
+            return True
+        with np.errstate(all="ignore"):
+            moved = ~(np.abs(after - before) <= 1e-12 * (1 + np.abs(before)))
+        moved &= ~(np.isnan(before) & np.isnan(after))
+        moved[0, token] = False
+        if moved.any():
+            return True
+    return False
 
 
 def draw(weights: Weights, seed: int) -> Weights:

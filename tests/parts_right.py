@@ -193,7 +193,6 @@ def rope_offset(x, offset=0):
 def rope_tokens_first(x, positions):
     d = x.shape[-1]
     t = positions[:, None, None] * (10000.0 ** (-torch.arange(0, d, 2) / d))
-    a, b = x[..., 0::2], x[..., 1::2]
     b, n, h, _ = x.shape
     return torch.stack(
         [
@@ -356,14 +355,14 @@ def _rows(x):
 
 def online_numpy(scores, v, block):
     n_q = scores.shape[0]
-    m, l, o = np.full(n_q, -np.inf), np.zeros(n_q), np.zeros((n_q, v.shape[1]))
+    m, z, o = np.full(n_q, -np.inf), np.zeros(n_q), np.zeros((n_q, v.shape[1]))
     for j in range(0, scores.shape[1], block):
         s = scores[:, j : j + block]
         m_new = np.maximum(m, s.max(1))
         safe = np.where(np.isinf(m_new), 0, m_new)
         p, alpha = np.exp(s - safe[:, None]), np.exp(m - safe)
-        l, o, m = l * alpha + p.sum(1), o * alpha[:, None] + p @ v[j : j + block], m_new
-    return o / np.where(l > 0, l, 1)[:, None]
+        z, o, m = z * alpha + p.sum(1), o * alpha[:, None] + p @ v[j : j + block], m_new
+    return o / np.where(z > 0, z, 1)[:, None]
 
 
 def online_tokens(scores, v, block):

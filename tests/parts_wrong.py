@@ -295,7 +295,9 @@ wrong("M26", "rope", layout="interleaved")(right.rope_rotate_half)
 def rope_halves(x, positions):
     a, b = np.split(x, 2, axis=-1)
     t = _angles(positions, x.shape[-1])
-    return np.concatenate([a * np.cos(t) - b * np.sin(t), b * np.cos(t) + a * np.sin(t)], -1)
+    return np.concatenate(
+        [a * np.cos(t) - b * np.sin(t), b * np.cos(t) + a * np.sin(t)], -1
+    )
 
 
 @wrong("M26", "rope")
@@ -340,7 +342,6 @@ def rope_along_heads(x):
     t = np.arange(x.shape[1])[:, None, None] * 10000.0 ** (
         -np.arange(0, x.shape[-1], 2) / x.shape[-1]
     )
-    b, h, n, d = x.shape
     a, b = x[..., 0::2], x[..., 1::2]
     both = [a * np.cos(t) - b * np.sin(t), a * np.sin(t) + b * np.cos(t)]
     return np.stack(both, -1).reshape(x.shape)
@@ -833,7 +834,9 @@ def distil_log_target_numpy(student, teacher):
 
 @wrong("M44", "distillation_loss")
 def distil_exchanged(student, teacher, T=1.0):
-    return F.kl_div(_ls(teacher, T), _ls(student, T).exp(), reduction="batchmean") * T * T
+    return (
+        F.kl_div(_ls(teacher, T), _ls(student, T).exp(), reduction="batchmean") * T * T
+    )
 
 
 @wrong("M44", "distillation_loss")

@@ -13,6 +13,8 @@ from attnlib.clinic.catalogue import catalogue, get
 from attnlib.clinic.evidence import evidence
 from attnlib.clinic.families import heads
 from attnlib.clinic.match import EXACT, Table
+from attnlib.clinic.part import Takes
+from attnlib.clinic.parts import PARTS
 from attnlib.exercises import get as exercise
 from attnlib.exercises import names
 from attnlib.exercises.exercise import Exercise
@@ -156,12 +158,24 @@ def test_the_catalogue_is_well_formed() -> None:
         assert mistake.mend.endswith((".", "?")), mistake
 
 
+def in_parts() -> set[str]:
+    """The mistakes that a part examined by itself can show."""
+    found: set[str] = set()
+    for part in PARTS.values():
+        for places in (1, 2, 3):
+            signature = Takes(("x", "n", "cap")[:places], places)
+            for form in part.forms({}, signature):
+                found |= {key for meant in form.meant for key in meant.family.faults}
+    return found
+
+
 def test_every_mistake_in_the_catalogue_can_be_made() -> None:
     from attnlib.clinic.families import masks
 
     families = [family for family, _ in ASKED.values()]
     families.append(masks.DOCUMENT)
     made = {key for family in families for key in family.faults}
+    made |= in_parts()
     assert set(catalogue()) - made == set()
 
 

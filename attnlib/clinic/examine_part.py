@@ -154,7 +154,9 @@ def _nothing_came(part: Part, calls: Calls) -> str:
             f"Called as {calls.form.call} with {calls.format.words} "
             f"({calls.cases[0].name}), it raises {said(first.error)}."
         )
-    return f"It should return {part.returns}, and returns {calls.sentences[0]}."
+    got = calls.sentences[0]
+    more = " Is there a `return`?" if got == "None" else ""
+    return f"It should return {part.returns}, and returns {got}.{more}"
 
 
 def _ask(

@@ -49,7 +49,7 @@ class Format:
             return value
         kinds = "fi" if self.whole_as_floats else "f"
         if value.dtype.kind in kinds:
-            value = value.astype(self.floats)
+            value = value.astype(self.floats, copy=False)
         return as_tensors((value,))[0] if self.tensors else value
 
 
@@ -65,9 +65,10 @@ class Calls:
     sentences: tuple[str, ...]  # why a result could not be read; "" where it could
 
     @property
-    def failed(self) -> int:
-        """How many calls gave no numbers."""
-        return sum(not outcome.arrays for outcome in self.outcomes)
+    def failed(self) -> float:
+        """The share of calls that gave no numbers."""
+        gave = sum(bool(outcome.arrays) for outcome in self.outcomes)
+        return 1 - gave / len(self.cases)
 
     @property
     def refusing(self) -> bool:
@@ -160,7 +161,7 @@ class Caller:
 def plain(value: object) -> Result | str:
     """A plain NumPy copy of what a part returned, or words for what it is instead."""
     if value is None:
-        return "None: is there a `return`?"
+        return "None"
     if type(value) is tuple and value and not _number(value[0]):
         value = value[0]  # an output with its log-sum-exp, weights beside it, ...
     try:

@@ -117,7 +117,8 @@ def _sizes(n_q: int, n_k: int) -> str:
 
 
 def _window(options: Options, takes: Takes) -> tuple[Form, ...]:
-    counts = options.get("counts") or _counts(takes)
+    fixed = options.get("window")
+    counts = "width" if fixed else options.get("counts") or _counts(takes)
     two_sided = options.get("causal") is False
     meant: list[Meant] = []
     for said, note in (
@@ -130,7 +131,9 @@ def _window(options: Options, takes: Takes) -> tuple[Form, ...]:
         for sides in (0, 1) if options.get("causal") is None else (int(two_sided),):
             seen = "a window to both sides" if sides else ""
             words = ", ".join(w for w in (feature, seen) if w)
-            one = Meant(WINDOW, words, _complete(said == "width", sides), squeezed)
+            one = Meant(
+                WINDOW, words, _complete(said == "width", sides, fixed), squeezed
+            )
             meant += meanings(one, options)
     key = takes.named("left") if counts == "left" else ""
     by_name = key in takes.by_keyword
@@ -143,6 +146,8 @@ def _window(options: Options, takes: Takes) -> tuple[Form, ...]:
         sizes = ((4, 2), (6, 3), (7, 1), (8, 5))
         return tuple(Case(f"{n} tokens, width {w}", (n, w)) for n, w in sizes)
 
+    if fixed:
+        return _fixed(whole(fixed), tuple(meant), takes)
     name = key or takes.named("width", "window", "size", "left") or "width"
     keywords = (name,) if by_name else ()
     forms = []
@@ -156,6 +161,25 @@ def _window(options: Options, takes: Takes) -> tuple[Form, ...]:
     return tuple(forms)
 
 
+def _fixed(width: int, meant: tuple[Meant, ...], takes: Takes) -> tuple[Form, ...]:
+    """A window whose width is built in."""
+    sizes = ((width + 2, width + 2), (3, width + 4), (1, width + 3), (2, 2))
+
+    def rectangles(rng: Rng) -> tuple[Case, ...]:
+        return tuple(Case(_sizes(q, k), (q, k)) for q, k in sizes)
+
+    def squares(rng: Rng) -> tuple[Case, ...]:
+        return tuple(Case(f"{n} tokens", (n,)) for n in (width + 2, 1, width + 5))
+
+    forms = []
+    if takes.fits(2):
+        forms.append(Form("window(n_q, n_k)", rectangles, meant))
+    if takes.fits(1):
+        only_square = "more keys than queries (M19): it takes one size only."
+        forms.append(Form("window(n)", squares, meant, untested=(only_square,)))
+    return tuple(forms)
+
+
 def _counts(takes: Takes) -> str | None:
     """What the name of the argument says: the keys before the query, or all."""
     if takes.named("left", "before", "back"):
@@ -163,9 +187,9 @@ def _counts(takes: Takes) -> str | None:
     return "width" if takes.named("width", "window", "size") else None
 
 
-def _complete(width: bool, both: int) -> Complete:
+def _complete(width: bool, both: int, fixed: object) -> Complete:
     def complete(case: Case) -> Case:
-        *sizes, w = (whole(a) for a in case.args)
+        *sizes, w = (whole(a) for a in (*case.args, *([fixed] if fixed else [])))
         left = w - 1 if width else w
         n_q, n_k = (sizes[0], sizes[0]) if len(sizes) == 1 else sizes
         return Case(case.name, (n_q, n_k, left, left if both else 0))
@@ -216,7 +240,7 @@ def _grows(call: Call) -> Broken | None:
     for n in range(1, 9):
         mask = call(n, n)
         mask = call(n) if mask is None else mask
-        if mask is None or mask.shape != (n, n):
+        if mask is None or mask.shape != (n, n) or mask.dtype.kind != "b":
             return None
         counts = np.count_nonzero(mask, axis=-1)
         if counts.tolist() != list(range(1, n + 1)):
@@ -233,7 +257,7 @@ CAUSAL_PART = Part(
     "a mask (n_q, n_k)",
     "Query i of n_q stands at position n_k - n_q + i and sees the keys up to there.",
     _causal,
-    options={"mask": MASK},
+    options={"mask": MASK, "causal": "True or False"},
     laws=(Law("each query sees one key more than the one before", _grows),),
 )
 WINDOW_PART = Part(
@@ -245,7 +269,12 @@ WINDOW_PART = Part(
     "`counts`.",
     _window,
     "M32",
-    {"mask": MASK, "counts": "'left' | 'width'", "causal": "True or False"},
+    {
+        "mask": MASK,
+        "counts": "'left' | 'width'",
+        "causal": "True or False",
+        "window": "a number",
+    },
 )
 PADDING_PART = Part(
     "padding",

@@ -61,7 +61,7 @@ def _bias(options: Options, takes: Takes) -> tuple[Form, ...]:
     meant = (Meant(learned.ALIBI_BIAS, "", complete, tidy),)
 
     def cases(rng: Rng) -> tuple[Case, ...]:
-        sizes = ((4, 3, 3), (8, 2, 5), (12, 1, 6), (3, 4, 7), (6, 5, 5))
+        sizes = ((4, 3, 3), (8, 2, 5), (12, 1, 6), (3, 4, 7), (10, 5, 5))
         return tuple(
             Case(f"{h} heads, n_q={q}, n_k={k}", (h, q, k)) for h, q, k in sizes
         )

@@ -88,8 +88,7 @@ def _online(
         elif "online_new_part_shrunk" in faults:
             part = part * np.where(np.isneginf(m), 1, shrink)
         out = out * of_out + part
-        if "online_max_forgotten" not in faults:
-            m = new
+        m = new
     if "online_not_divided" in faults:
         return np.asarray(out)
     if "empty_row_nan" in faults:
@@ -110,7 +109,6 @@ _ONLINE = {
         "online_sum_replaced",
         "online_max_of_block",
         "online_max_kept",
-        "online_max_forgotten",
         "online_block_normalised",
         "online_old_sum_divides",
         "online_means_averaged",

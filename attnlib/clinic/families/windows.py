@@ -89,6 +89,15 @@ WINDOW = Family(
     "window",
     window,
     {
+        "shape": (
+            "window_two_sided",
+            "window_not_causal",
+            "window_missing",
+            "window_ahead",
+            "window_self_hidden",
+            "window_blocks",
+            "window_outside",
+        ),
         "count": (
             "window_one_more",
             "window_one_less",
@@ -100,15 +109,6 @@ WINDOW = Family(
             "window_halved",
         ),
         "alignment": ("aligned_top_left", "offset_negated"),
-        "shape": (
-            "window_two_sided",
-            "window_not_causal",
-            "window_missing",
-            "window_ahead",
-            "window_self_hidden",
-            "window_blocks",
-            "window_outside",
-        ),
         "handed over": HANDED_OVER,
     },
     see_mask,

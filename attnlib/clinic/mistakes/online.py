@@ -82,13 +82,6 @@ MISTAKES = (
         "The maximum of two: the old one and that of the block.",
     ),
     Mistake(
-        "online_max_forgotten",
-        "M36",
-        "The new maximum is not stored",
-        _RESCALE + " Yours compares every block with the start.",
-        "What is m at the end of the loop?",
-    ),
-    Mistake(
         "online_block_normalised",
         "M36",
         "Each block is divided by its own sum",
@@ -137,7 +130,7 @@ MISTAKES = (
         "M36",
         "Only the last block counts",
         "The output of each block has to join those before it.",
-        "Is the output overwritten in the loop?",
+        "Is the output overwritten in the loop? Is the new maximum stored at its end?",
     ),
     Mistake(
         "online_first_only",

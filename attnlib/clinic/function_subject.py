@@ -6,6 +6,7 @@ way is tried with d_v == d_k, then with n_q == n_k, then with both.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -84,6 +85,7 @@ def function_subject(
     notes: list[str] = []
     if "mask" in roles:
         sizes = _mask_forms(call, sizes, dims, notes)
+        dims = tuple(rank for rank in dims if rank in call.forms) or dims
     forms = {form for forms in call.forms.values() for form in forms}
     takes = Takes(
         mask=bool(forms - {"bk"}),
@@ -117,8 +119,10 @@ def _what_works(
         Sizes(n_k=N_Q, d_k=width, d_v=width),
     )
     first = wants_tensors(call.function)
-    kinds = [first] if first or not torch_is_there() else [False, True]
-    kinds = [True, False] if first else kinds
+    # Who speaks of torch nowhere, and has not loaded it, wants no tensors.
+    kinds = [False, True] if "torch" in sys.modules else [False]
+    if first:
+        kinds = [True, False] if torch_is_there() else [False]
     dtypes = [call.dtype] if call.dtype != "float64" else ["float64", "float32"]
     said: Refusal | None = None
     for dtype in dtypes:

@@ -10,17 +10,8 @@ from collections.abc import Iterator
 
 DEEP = 4  # functions that call functions
 # Methods that tensors have and arrays do not.
-OF_TENSORS = {"masked_fill", "masked_fill_", "unsqueeze", "softmax", "view", "permute"}
-OF_TENSORS |= {
-    "contiguous",
-    "float",
-    "bool",
-    "mT",
-    "chunk",
-    "triu",
-    "tril",
-    "new_zeros",
-}
+OF_TENSORS = {"masked_fill", "masked_fill_", "unsqueeze", "permute", "contiguous"}
+OF_TENSORS |= {"chunk", "new_zeros", "new_full"}
 
 
 def wants_tensors(attention: object) -> bool:

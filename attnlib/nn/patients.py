@@ -89,7 +89,7 @@ class Illness:
 NEVER = 1_000_000
 ILLNESSES = {
     "healthy": Illness(),
-    "resumed": Illness(resumed=90),
+    "resumed": Illness(resumed=180),
     "no scale": Illness(unscaled),
     "large tables": Illness(gain=5.0),
     "one too far": Illness(one_too_far),
@@ -99,7 +99,8 @@ ILLNESSES = {
     "empty rows, later": Illness(bare_softmax, fillers_from=39),
     "silent head": Illness(silent=(1,)),
     "silent heads": Illness(silent=(0, 3)),
-    "clip": Illness(article_clip, gain=5.0),
+    "huge tables": Illness(gain=8.0),
+    "huge tables, clip": Illness(article_clip, gain=8.0),
     "create_mask": Illness(article_mask, fillers_from=NEVER),
 }
 LETTERS = {
@@ -148,7 +149,7 @@ def admit(name: str, seed: int = 0) -> Patient:
     Raises:
         ValueError: nobody has this name.
 
-    Cost: the tables are drawn; P has been trained for 90 steps before.
+    Cost: the tables are drawn; P has been trained for 180 steps before.
     Source: the names of the course.
     Lesson: 10.
 

@@ -1,0 +1,311 @@
+"""Numbers to watch an attention by, with every mistake built in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from attnlib.clinic.case import RIGHT, Family, Faults
+
+Float = npt.NDArray[np.float64]
+
+
+def keys_used(weights: npt.ArrayLike, *, faults: Faults = RIGHT) -> object:
+    """e^(mean entropy) of each head's rows that are not empty."""
+    w = np.asarray(weights, dtype=float)
+    filled = w.any(-1)  # (batch, n_heads, n_q)
+    if "heads_averaged_first" in faults:
+        w = w.mean(axis=1, keepdims=True)
+        filled = w.any(-1)
+    elif "batch_averaged_first" in faults:
+        w = w.mean(axis=0, keepdims=True)
+        filled = w.any(-1)
+    elif "rows_averaged_first" in faults:
+        w = w.mean(axis=2, keepdims=True)
+        filled = w.any(-1)
+    h = _spread(w, faults)
+    if "exp_before_mean" in faults:
+        h = np.exp(h)
+    if "empty_rows_counted" in faults:
+        filled = np.ones_like(filled)
+    elif "first_texts_rows" in faults:
+        filled = np.broadcast_to(filled[:1], filled.shape)
+    mean = _mean_of(h, filled, faults)
+    if "entropy_left" in faults or "exp_before_mean" in faults:
+        return mean
+    used = 2**mean if "base_two_of_nats" in faults else np.exp(mean)
+    return used / w.shape[-1] if "share_of_keys" in faults else used
+
+
+def _spread(w: Float, faults: Faults) -> Float:
+    """The entropy of each row, or what is taken for it."""
+    if "participation" in faults:
+        return np.asarray(-np.log(np.maximum((w**2).sum(-1), 1e-300)))
+    if "keys_counted" in faults:
+        return np.log(np.maximum((w > 0).sum(-1), 1))
+    if "largest_weight" in faults:
+        return -np.log(np.maximum(w.max(-1), 1e-300))
+    log = np.log(w if "log_of_no_weight" in faults else np.where(w > 0, w, 1))
+    h = -(w * log).sum(-1)
+    if "bits_for_nats" in faults:
+        h = h / math.log(2)
+    return np.asarray(-h if "spread_negative" in faults else h)
+
+
+def _mean_of(h: Float, rows: npt.NDArray[np.bool_], faults: Faults) -> Float:
+    """The mean over batch and rows for each head, or another one."""
+    kept = np.where(rows, h, 0.0)
+    if "heads_in_one" in faults or "heads_averaged_first" in faults:
+        return np.asarray(kept.sum() / rows.sum())
+    if "texts_alone" in faults:
+        return np.asarray(kept.sum(2) / np.maximum(rows.sum(2), 1))
+    if "mean_of_means" in faults:
+        return np.asarray((kept.sum(2) / np.maximum(rows.sum(2), 1)).mean(0))
+    if "queries_alone" in faults:
+        return np.asarray(kept.sum((0, 1)) / np.maximum(rows.sum((0, 1)), 1))
+    if "rows_summed" in faults:
+        return np.asarray(kept.sum((0, 2)))
+    if "median_of_rows" in faults:
+        picked = np.where(rows, h, np.nan)
+        return np.asarray(
+            np.nanmedian(np.moveaxis(picked, 1, 0).reshape(h.shape[1], -1), axis=1)
+        )
+    return np.asarray(kept.sum((0, 2)) / rows.sum((0, 2)))
+
+
+def head_loudness(mixed: npt.ArrayLike, *, faults: Faults = RIGHT) -> object:
+    """The root mean square of what each head mixes."""
+    m = np.asarray(mixed, dtype=float)
+    if "token_for_head" in faults:
+        m = np.swapaxes(m, 1, 2)[:, : m.shape[1]]
+    elif "text_for_head" in faults:
+        m = np.swapaxes(m, 0, 1)
+    elif "feature_for_head" in faults:
+        m = np.swapaxes(m, 1, 3)
+    elif "merged_before" in faults:  # pieces of a reshape without the transpose
+        m = m.reshape(m.shape[0], m.shape[2], m.shape[1], -1).swapaxes(1, 2)
+    if "mean_taken_off" in faults:
+        m = m - m.mean((0, 2, 3), keepdims=True)
+    squares = np.abs(m) if "absolute_for_square" in faults else m**2
+    if "signs_kept" in faults:
+        squares = m
+    average = _averaged(squares, faults)
+    no_root = {"root_missing", "absolute_for_square", "signs_kept"} & faults
+    if no_root:
+        return average
+    if "mean_of_token_norms" in faults:
+        return np.sqrt((m**2).sum(-1)).mean((0, 2))
+    if "mean_of_texts" in faults:
+        return np.sqrt((m**2).mean((2, 3))).mean(0)
+    if "share_of_all" in faults:
+        return np.sqrt(average) / np.sqrt(average).sum()
+    return np.sqrt(average)
+
+
+def _averaged(squares: Float, faults: Faults) -> Float:
+    over = (0, 2, 3)
+    if "texts_separate" in faults:
+        over = (2, 3)  # type: ignore[assignment]
+    elif "tokens_separate" in faults:
+        over = (0, 3)  # type: ignore[assignment]
+    elif "one_for_all_heads" in faults:
+        return np.asarray(squares.mean())
+    elif "loudest_number" in faults:
+        return np.asarray(squares.max(over))
+    if "norm_for_mean" in faults:
+        return np.asarray(squares.sum(over))
+    if "features_summed" in faults:
+        return np.asarray(squares.mean(over) * squares.shape[3])
+    if "tokens_summed" in faults:
+        return np.asarray(squares.mean(over) * squares.shape[2])
+    if "texts_summed" in faults:
+        return np.asarray(squares.mean(over) * squares.shape[0])
+    return np.asarray(squares.mean(over))
+
+
+def moves_earlier(
+    attend: Callable[[Float], Float], x: Float, *, faults: Faults = RIGHT
+) -> object:
+    """How far outputs before a changed token move, at most."""
+    x = np.array(x, dtype=float)
+    before = np.asarray(attend(x), dtype=float)
+    other, most = x.copy(), []
+    for j in _changed(len(x), faults):
+        if "changes_pile_up" not in faults:
+            other = x.copy()
+        other[j] = _other(other[j], faults)
+        move = np.asarray(attend(other), dtype=float) - before
+        if "signs_not_dropped" not in faults:
+            move = np.abs(move)
+        most.append(_summed(_looked_at(move, j, faults), faults))
+    found = _together(most, faults)
+    if "whether_it_leaks" in faults:
+        return bool(found > 1e-9)
+    if "causal_is_true" in faults:
+        return bool(found <= 1e-9)
+    if "each_token" in faults:
+        return np.array(most)
+    return found
+
+
+def _changed(n: int, faults: Faults) -> range:
+    if "last_token_alone" in faults:
+        return range(n - 1, n)
+    if "first_tokens_alone" in faults:
+        return range(1, 2)
+    if "last_token_left" in faults:
+        return range(n - 1)
+    return range(n)
+
+
+def _other(row: Float, faults: Faults) -> Float:
+    if "token_zeroed" in faults:
+        return np.zeros_like(row)
+    if "one_added" in faults:
+        return row + 1
+    if "one_feature_turned" in faults:
+        return np.concatenate([-row[:1], row[1:]])
+    return -row
+
+
+def _looked_at(move: Float, j: int, faults: Faults) -> Float:
+    if "own_output_counted" in faults:
+        return move[: j + 1]
+    if "later_outputs" in faults:
+        return move[j + 1 :]
+    if "from_the_token_on" in faults:
+        return move[j:]
+    if "all_outputs" in faults:
+        return move
+    if "neighbour_alone" in faults:
+        return move[max(j - 1, 0) : j]
+    if "first_output_alone" in faults:
+        return move[: min(j, 1)]
+    return move[:j, :1] if "first_feature_alone" in faults else move[:j]
+
+
+def _summed(move: Float, faults: Faults) -> float:
+    if "changes_averaged" in faults:
+        return float(move.mean()) if move.size else 0.0
+    if "changes_summed" in faults:
+        return float(move.sum())
+    if "length_of_change" in faults:
+        return float(np.sqrt((move**2).sum()))
+    if "rows_lengths" in faults:
+        return float(np.sqrt((move**2).sum(-1)).max(initial=0.0))
+    return float(move.max(initial=0.0))
+
+
+def _together(most: list[float], faults: Faults) -> float:
+    if "smallest_change" in faults:
+        return min(most[1:])
+    if "tokens_averaged" in faults:
+        return float(np.mean(most))
+    if "tokens_added" in faults:
+        return float(np.sum(most))
+    return max(most)
+
+
+KEYS_USED = Family(
+    "keys_used",
+    keys_used,
+    {
+        "first": (
+            "heads_averaged_first",
+            "batch_averaged_first",
+            "rows_averaged_first",
+        ),
+        "rows": ("empty_rows_counted", "first_texts_rows"),
+        "spread": (
+            "log_of_no_weight",
+            "participation",
+            "keys_counted",
+            "largest_weight",
+            "spread_negative",
+            "bits_for_nats",
+        ),
+        "mean": (
+            "heads_in_one",
+            "texts_alone",
+            "mean_of_means",
+            "queries_alone",
+            "rows_summed",
+            "median_of_rows",
+        ),
+        "unit": (
+            "entropy_left",
+            "exp_before_mean",
+            "base_two_of_nats",
+            "share_of_keys",
+        ),
+    },
+)
+HEAD_LOUDNESS = Family(
+    "head_loudness",
+    head_loudness,
+    {
+        "axis": (
+            "token_for_head",
+            "text_for_head",
+            "feature_for_head",
+            "merged_before",
+        ),
+        "square": (
+            "root_missing",
+            "absolute_for_square",
+            "signs_kept",
+            "mean_taken_off",
+        ),
+        "mean": (
+            "norm_for_mean",
+            "features_summed",
+            "tokens_summed",
+            "texts_summed",
+            "texts_separate",
+            "tokens_separate",
+            "one_for_all_heads",
+            "loudest_number",
+        ),
+        "order": ("mean_of_token_norms", "mean_of_texts", "share_of_all"),
+    },
+)
+MOVES_EARLIER = Family(
+    "moves_earlier",
+    moves_earlier,
+    {
+        "which": ("last_token_alone", "first_tokens_alone", "last_token_left"),
+        "change": (
+            "changes_pile_up",
+            "token_zeroed",
+            "one_added",
+            "one_feature_turned",
+        ),
+        "look": (
+            "own_output_counted",
+            "later_outputs",
+            "from_the_token_on",
+            "all_outputs",
+            "neighbour_alone",
+            "first_output_alone",
+            "first_feature_alone",
+        ),
+        "size": (
+            "signs_not_dropped",
+            "changes_averaged",
+            "changes_summed",
+            "length_of_change",
+            "rows_lengths",
+        ),
+        "together": (
+            "smallest_change",
+            "tokens_averaged",
+            "tokens_added",
+            "whether_it_leaks",
+            "causal_is_true",
+            "each_token",
+        ),
+    },
+)

@@ -88,13 +88,13 @@ def leak_cases(rng):
     first_step = causal(4).copy()
     first_step[0, 1] = True
     middle = causal(6).copy()
-    middle[0, 3] = True
+    middle[0, 3] = middle[4, 5] = True
     return (
         case("one token ahead, 4 tokens", one_ahead),
         case("causal, 4 tokens", causal(4)),
         case("no mask, 5 tokens", np.ones((5, 5), bool), d=2),
         case("two see the last, 5 tokens", see_last),
-        case("the first sees the fourth, 6 tokens", middle),
+        case("two see a later one, 6 tokens", middle),
         case("only what came before, 2 tokens", np.tri(2, k=-1, dtype=bool)),
         case("only what comes after, 2 tokens", np.tri(2, k=-1, dtype=bool).T),
         case("a leak in the second feature", first_step, quiet=True),

@@ -16,16 +16,16 @@ Float = npt.NDArray[np.float64]
 def keys_used(weights: npt.ArrayLike, *, faults: Faults = RIGHT) -> object:
     """e^(mean entropy) of each head's rows that are not empty."""
     w = np.asarray(weights, dtype=float)
-    filled = w.any(-1)  # (batch, n_heads, n_q)
+    filled = np.asarray(w.any(-1))  # (batch, n_heads, n_q)
     if "heads_averaged_first" in faults:
         w = w.mean(axis=1, keepdims=True)
-        filled = w.any(-1)
+        filled = np.asarray(w.any(-1))
     elif "batch_averaged_first" in faults:
         w = w.mean(axis=0, keepdims=True)
-        filled = w.any(-1)
+        filled = np.asarray(w.any(-1))
     elif "rows_averaged_first" in faults:
         w = w.mean(axis=2, keepdims=True)
-        filled = w.any(-1)
+        filled = np.asarray(w.any(-1))
     h = _spread(w, faults)
     if "exp_before_mean" in faults:
         h = np.exp(h)
@@ -45,9 +45,9 @@ def _spread(w: Float, faults: Faults) -> Float:
     if "participation" in faults:
         return np.asarray(-np.log(np.maximum((w**2).sum(-1), 1e-300)))
     if "keys_counted" in faults:
-        return np.log(np.maximum((w > 0).sum(-1), 1))
+        return np.asarray(np.log(np.maximum((w > 0).sum(-1), 1)))
     if "largest_weight" in faults:
-        return -np.log(np.maximum(w.max(-1), 1e-300))
+        return np.asarray(-np.log(np.maximum(w.max(-1), 1e-300)))
     log = np.log(w if "log_of_no_weight" in faults else np.where(w > 0, w, 1))
     h = -(w * log).sum(-1)
     if "bits_for_nats" in faults:

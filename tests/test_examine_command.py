@@ -43,7 +43,7 @@ class Configured(nn.Module):
         self.sizes = (config.n_embd, config.n_head, config.block_size, config.bias)
 
 class Ready(nn.Module):
-    def __init__(self, d_model=32):
+    def __init__(self, d_model=48):
         super().__init__()
         self.d_model = d_model
 
@@ -299,16 +299,16 @@ def test_a_file_may_import_its_neighbours(folder, tmp_path):
 
 def test_a_class_is_made_with_the_sizes_it_asks_for(folder):
     made, heads = load("a_users_model:Two")
-    assert (made.sizes, heads) == ((16, 4, 64, 0.1), 4)
+    assert (made.sizes, heads) == ((32, 4, 64, 0.1), 4)
     made, heads = load("a_users_model:Two", d_model=24, n_heads=3)
     assert (made.sizes, heads) == ((24, 3, 64, 0.1), 3)
-    assert load("a_users_model:Configured")[0].sizes == (16, 4, 64, True)
+    assert load("a_users_model:Configured")[0].sizes == (32, 4, 64, True)
     assert load("a_users_model:Configured", n_heads=2)[1] == 2
-    assert load("a_users_model:Shared", n_kv_heads=2)[0].sizes == (16, 4, 2, 4)
-    assert load("a_users_model:Ready")[0].d_model == 32
+    assert load("a_users_model:Shared", n_kv_heads=2)[0].sizes == (32, 4, 2, 8)
+    assert load("a_users_model:Ready")[0].d_model == 48
     assert load("a_users_model:Ready", d_model=8)[0].d_model == 8
     attention, heads = load("torch.nn:MultiheadAttention")
-    assert (attention.embed_dim, attention.num_heads, heads) == (16, 4, 4)
+    assert (attention.embed_dim, attention.num_heads, heads) == (32, 4, 4)
 
 
 def test_make_is_an_expression_in_the_names_of_the_file(folder):
@@ -398,7 +398,7 @@ SOURCES = {
         (
             "a_users_model:Broken",
             None,
-            "Broken(d_model=16) failed: RuntimeError: no room (line {line} of "
+            "Broken(d_model=32) failed: RuntimeError: no room (line {line} of "
             'a_users_model.py). Say how it is made: --make "Broken(...)".',
         ),
         (
@@ -448,3 +448,26 @@ def test_a_real_examination_from_the_command_line(folder):
     assert run.returncode == 1, run.stderr
     assert run.stdout.startswith("attention is not healthy: one mistake.\n\nM01 ")
     assert run.stderr == ""
+
+
+def test_a_class_with_the_sizes_given_here_shows_which_root_was_taken(folder):
+    (folder / "mine.py").write_text(
+        "from torch import nn\n"
+        "class Heads(nn.Module):\n"
+        "    def __init__(self, d_model, n_heads):\n"
+        "        super().__init__()\n"
+        "        self.qkv = nn.Linear(d_model, 3 * d_model)\n"
+        "        self.proj = nn.Linear(d_model, d_model)\n"
+        "        self.h = n_heads\n"
+        "    def forward(self, x):\n"
+        "        b, n, d = x.shape\n"
+        "        q, k, v = (a.view(b, n, self.h, -1).transpose(1, 2)\n"
+        "                   for a in self.qkv(x).chunk(3, -1))\n"
+        "        w = (q @ k.transpose(-1, -2) / d**0.5).softmax(-1)\n"
+        "        return self.proj((w @ v).transpose(1, 2).reshape(b, n, d))\n",
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-m", "attnlib", "examine", "mine.py:Heads", "--json"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 1, run.stderr
+    assert json.loads(run.stdout)["codes"] == ["M02"]

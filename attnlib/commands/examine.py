@@ -23,7 +23,7 @@ Examine an attention as a black box and name its mistakes.
 
 WHAT is a function (q, k, v, mask=None) on NumPy arrays or torch tensors, an
 nn.Module, or a class of modules: package.module:name, or path/to/file.py:name.
-A class is made with the sizes that it asks for by name (d_model=16, n_heads=4),
+A class is made with the sizes that it asks for by name (d_model=32, n_heads=4),
 or with --make. The code of the file runs, as `python file.py` would run it.
 
 The options say what the attention is meant to do. What is left out is found out.
@@ -59,7 +59,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     yes_or_no = argparse.BooleanOptionalAction
     parser.add_argument("what", metavar="WHAT", help="module:name or file.py:name")
     parser.add_argument("--make", help="a Python expression that makes the attention")
-    parser.add_argument("--d-model", type=_size, help="handed to a class; 16")
+    parser.add_argument("--d-model", type=_size, help="handed to a class; 32")
     intent = parser.add_argument_group("what it is meant to do")
     intent.add_argument("--n-heads", type=_size, help="of a class: 4")
     intent.add_argument("--n-kv-heads", type=_size)

@@ -164,7 +164,8 @@ def in_parts() -> set[str]:
     for part in PARTS.values():
         for places in (1, 2, 3):
             signature = Takes(("x", "n", "cap")[:places], places)
-            for form in part.forms({}, signature):
+            said = {"axes": "heads first"} if part.name == "repeat_kv" else {}
+            for form in part.forms(said, signature):
                 found |= {key for meant in form.meant for key in meant.family.faults}
     return found
 

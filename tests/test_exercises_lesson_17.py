@@ -241,13 +241,13 @@ def test_laws_alone_are_an_answer_too():
 
 
 def test_a_judgement_is_the_same_each_time():
-    def drawn(attention):
-        q, k, v = np.random.normal(size=(3, 4, 4))  # noqa: NPY002 - as learners do
-        return bool(np.abs(attention(q, k, v)).max() > 1.2)
+    def drawn(attention):  # from the global state, as learners do
+        return np.random.rand() < 0.5  # noqa: NPY002
 
     first = judge("bug_bash", drawn).text
     np.random.seed(77)  # noqa: NPY002
     assert judge("bug_bash", drawn).text == first
+    assert "a second time" not in first
 
 
 def test_what_got_away_is_named_and_explained():

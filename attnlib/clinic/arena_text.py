@@ -40,9 +40,7 @@ def no_bool(name: str, value: object) -> str:
         return f"`{name}` returned None: its `return` is missing, or not reached."
     kind = type(value).__name__
     kind = f"an {kind}" if kind[0] in "aeiou" or kind == "ndarray" else f"a {kind}"
-    return (
-        f"`{name}` must give True or False, but gave {kind}. Is .any() or .all() missing?"
-    )
+    return f"`{name}` must give True or False, but gave {kind}. Is .any() or .all() missing?"
 
 
 def illegal(name: str, error: str) -> str:

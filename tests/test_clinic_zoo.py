@@ -18,7 +18,7 @@ from zoo import tally
 from zoo.everyone import everyone, kind_of
 
 SEED = 0
-ONE_PAIR_IN = 4
+ONE_PAIR_IN = 40
 ZOO = everyone()
 SINGLES = [s for s in ZOO if kind_of(s) == "singles"]
 RIGHT = [s for s in ZOO if kind_of(s) == "right"]

@@ -94,7 +94,12 @@ SPECIMENS = (
     _ours("grouped, no bias, d_k of its own", _groups, bias=False, d_k=8, d_v=3),
     _ours("narrow", d_k=2, d_v=2),
     _ours("RoPE", rotate=Rotary()),
-    _ours("RoPE of another base", rotate=Rotary(base=500.0), bias=False),
+    _ours(
+        "RoPE of another base",
+        intent={"rope_base": 500.0},
+        rotate=Rotary(base=500.0),
+        bias=False,
+    ),
     _ours("RoPE in halves", rotate=Half(), d_k=8),
     _ours("RoPE and groups", _groups, rotate=Rotary(), d_k=4),
     _ours("queries and keys normed", qk_norm=3.0, intent={"qk_norm": True}),

@@ -133,6 +133,7 @@ class FunctionCall:
         start = time.perf_counter()
         ran = run(inside, (), self.budget.for_one)
         seconds = time.perf_counter() - start
+        self.budget.spend(seconds)
         roles = {name: role for role, name in self.roles.items()}
         changed = tuple(
             roles.get(name, name)

@@ -160,6 +160,7 @@ class ModuleCall:
         start = time.perf_counter()
         ran = run(inside, (), self.budget.for_one)
         seconds = time.perf_counter() - start
+        self.budget.spend(seconds)
         if train:
             self.module.eval()
         names = {name: role for role, name in self.roles.items()}

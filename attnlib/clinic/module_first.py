@@ -46,9 +46,15 @@ def first_call(call: ModuleCall, name: str) -> int | Refusal:
     """The width of a token with which the module works, tried out."""
     tried = list(widths(call.module))[:TRIED]
     first: Ran | None = None
+    if is_lazy(call.module):  # the first call makes its parameters
+        call.dtype = "float32"
+        for width in tried:
+            call.run(plain_text(width))
+            if not is_lazy(call.module):
+                break
+        tried = list(widths(call.module))[:TRIED]
     for dtype in ("float64", "float32"):
-        if not is_lazy(call.module):
-            move(call.module, dtype)
+        move(call.module, dtype)
         call.dtype = dtype
         for width in tried:
             for way in _ways(call, width, tried):
@@ -61,9 +67,6 @@ def first_call(call: ModuleCall, name: str) -> int | Refusal:
                     )
                 first = first or ran
                 if ran.error is None and _read(call, ran):
-                    if is_lazy(call.module):
-                        continue
-                    move(call.module, dtype)
                     finite = result(call, plain_text(width))
                     if finite is not None and not np.isfinite(finite).any():
                         return Refusal(

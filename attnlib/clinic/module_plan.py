@@ -80,7 +80,7 @@ def widths(module: Any) -> Iterator[int]:
     candidates: list[int] = []
     for part in module.modules():
         if isinstance(part, torch.nn.Linear):
-            candidates.append(int(part.in_features))
+            candidates.append(int(part.in_features) or int(part.out_features))
     for name in WIDTHS.split():
         value = attribute(module, name)
         if value is not None:

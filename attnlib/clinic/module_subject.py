@@ -70,7 +70,7 @@ def module_subject(
     signature, roles, problem = read_plan(twin)
     if problem:
         return Refusal(f"{name} cannot be called with tokens: {problem}. {EXAMPLE}")
-    if {"q", "k", "v"} <= set(roles) and not has_matrices(twin):
+    if {"q", "k", "v"} <= set(roles) and not (has_matrices(twin) or is_lazy(twin)):
         move(twin, dtype or "float64")
         width = attribute(twin, HEAD_WIDTHS)
         return function_subject(

@@ -109,6 +109,7 @@ def cut(
                 f"{', '.join(letters)} for n_heads={n_heads}"
             )
             return parts
+    _one_bias_for_all(parts, chosen)
     missing = [role for role in "qkv" if role not in parts.weights]
     if missing:
         parts.problem = f"no weight for {', '.join(missing)} was found in it"
@@ -128,7 +129,9 @@ def _whole(role: str, members: list[Matrix], n_heads: int | None, bench: Bench) 
             turn = _turn(role, shape, bench.d_model)
             pieces.append(Piece(matrix.owner, matrix.name, turn))
         else:
-            pieces.append(Piece(matrix.owner, matrix.name, matrix.as_rows))
+            pieces.append(
+                Piece(matrix.owner, matrix.name, matrix.as_rows, matrix.flipped)
+            )
     three = len(members[0].tensor.shape) == 3
     return Slot(pieces, 0 if role == "o" and (three or len(pieces) > 1) else -1)
 
@@ -152,6 +155,28 @@ def _bias(role: str, members: list[Matrix], chosen: Chosen) -> Slot | None:
         return Slot([Piece(*own, _as_it_is)], vector=True)
     pieces = [Piece(*m.bias, _as_it_is) for m in members if m.bias is not None]
     return Slot(pieces, vector=True) if pieces else None
+
+
+def _one_bias_for_all(parts: Parts, chosen: Chosen) -> None:
+    """in_proj_bias beside q_proj_weight, k_proj_weight, v_proj_weight."""
+    where = chosen.biases.get("qkv") or chosen.biases.get("?")
+    if (
+        where is None
+        or set("qkv") & set(parts.biases)
+        or not all(role in parts.weights for role in "qkv")
+    ):
+        return
+    widths = [parts.weights[role].shape[1] for role in "qkv"]
+    if getattr(*where).numel() != sum(widths):
+        return
+    start = 0
+    for role, width in zip("qkv", widths, strict=True):
+        parts.biases[role] = Slot([Piece(*where, _part(start, width))], vector=True)
+        start += width
+
+
+def _part(start: int, width: int) -> Cut:
+    return lambda bias: bias.reshape(-1)[start : start + width]
 
 
 def _as_it_is(tensor: Any) -> Any:
@@ -185,7 +210,9 @@ def _fused(
     cuts = found[0]
     fused_bias = chosen.biases.get(letters) or chosen.biases.get("?")
     for role in letters:
-        pieces = [Piece(m.owner, m.name, _after(m, cuts[role])) for m in members]
+        pieces = [
+            Piece(m.owner, m.name, _after(m, cuts[role]), m.flipped) for m in members
+        ]
         parts.weights[role] = Slot(pieces)
         own = chosen.biases.get(role)
         biases = [m.bias for m in members if m.bias is not None]

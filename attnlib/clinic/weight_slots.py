@@ -19,6 +19,7 @@ class Piece:
     owner: Any
     name: str
     cut: Callable[[Any], Any]
+    flipped: bool = False  # the parameter is (n_out, n_in)
     layer: bool = False  # the owner makes something of its own out of the weight
 
     def with_layer(self) -> Piece:
@@ -41,12 +42,11 @@ class Piece:
         """The weight that the layer applies, cut; None if that cannot be said."""
         weight = getattr(self.owner, self.name).detach()
         n_in = int(self.view().shape[0])
-        flipped = tuple(weight.shape)[1] == n_in
         unit = torch.eye(n_in, dtype=weight.dtype, device=weight.device)
         try:
             with torch.no_grad():
                 rows = self.owner(unit) - self.owner(torch.zeros_like(unit[:1]))
-            return self.cut(rows.T if flipped else rows)
+            return self.cut(rows.T if self.flipped else rows)
         except Exception:  # a layer that takes something else
             return None
 

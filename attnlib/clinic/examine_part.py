@@ -184,7 +184,7 @@ def _first(
     """The first format in which the first case gives numbers."""
     tried: list[tuple[Format, Ran]] = []
     for format in ways:
-        ran = caller.call(cases[0].args, format, form.keywords)
+        ran = caller.call(cases[0].args, format, form)
         if isinstance(ran.value, np.ndarray):
             return format, ran
         tried.append((format, ran))
@@ -206,7 +206,7 @@ def _report(
     if calls.failed and len(calls.outcomes) < len(calls.cases):
         case = calls.cases[len(calls.outcomes) - 1]
         return replace(begun, unknown=reports.slow(case))
-    again = caller.call(calls.cases[0].args, calls.format, calls.form.keywords)
+    again = caller.call(calls.cases[0].args, calls.format, calls.form)
     if not reports.same(again.value, calls.outcomes[0]):
         return replace(begun, unknown=reports.random(calls, again.value))
     meanings = calls.form.meant

@@ -50,7 +50,8 @@ class Meant:
 class Form:
     """One way to call a part: its arguments, and the cases in which they are handed in.
 
-    `keywords` names the last arguments, where they go by keyword. `strict`: an error in
+    `keywords` names the last arguments, where they go by keyword; `order` is that of
+    the arguments, where a part takes them in another. `strict`: an error in
     a case is a mistake, unless the part refuses the case in words. `largest`: the same
     with arrays of the most axes alone, for a part that takes others, too, but means
     something else there (dim=1 is another axis then).
@@ -60,6 +61,7 @@ class Form:
     cases: Cases
     meant: tuple[Meant, ...]
     keywords: tuple[str, ...] = ()
+    order: tuple[int, ...] = ()
     untested: tuple[str, ...] = ()
     strict: bool = False
     largest: bool = False
@@ -90,6 +92,7 @@ class Takes:
     any_number: bool = False  #  *args
     by_keyword: tuple[str, ...] = ()
     required_keywords: tuple[str, ...] = ()
+    width: int | None = None  # the features that a module is built for
 
     def fits(self, places: int) -> bool:
         """Whether it can be called with so many arguments by place."""
@@ -104,6 +107,21 @@ class Takes:
         """The first argument whose name holds one of these words; empty if none."""
         every = (*self.names, *self.by_keyword)
         return next((n for n in every if any(w in n.lower() for w in names)), "")
+
+    def wants(self, place: int, *names: str) -> bool:
+        """Whether an argument is to be given here: it must, or is called like one.
+
+        So `dtype=None` in its place is left alone.
+        """
+        return self.fits(place + 1) and (
+            self.required > place or not self.names or self.at(place, *names)
+        )
+
+    def at(self, place: int, *names: str) -> bool:
+        """Whether the argument at this place has one of these words in its name."""
+        if place >= len(self.names):
+            return False
+        return any(w in self.names[place].lower() for w in names)
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,30 @@ def takes(thing: Callable[..., object]) -> Takes | None:
         any(p.kind == p.VAR_POSITIONAL for p in parameters),
         tuple(p.name for p in keywords),
         tuple(p.name for p in keywords if p.default is p.empty),
+        _width(thing),
     )
+
+
+WIDTHS = ("head_dim", "d_head", "d_k", "rotary_dim", "dim", "d_model")
+
+
+def _width(thing: object) -> int | None:
+    """For how many features a module is built, as far as it says so."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(thing, torch.nn.Module):
+        return None
+    shape = getattr(thing, "normalized_shape", None)
+    if isinstance(shape, tuple) and len(shape) == 1:
+        return int(shape[0])
+    tensors = [*thing.named_buffers(), *thing.named_parameters()]
+    for name, tensor in tensors:
+        if "freq" in name and tensor.ndim == 1:
+            return 2 * len(tensor)
+    own = vars(thing)
+    said = [own[name] for name in WIDTHS if isinstance(own.get(name), int)]
+    alone = [len(tensor) for _, tensor in tensors if tensor.ndim == 1]
+    found = next((n for n in (*said, *alone) if n > 1), None)
+    return None if found is None else int(found)
 
 
 def formats(dtype: str | None) -> tuple[Format, ...]:
@@ -122,10 +145,13 @@ class Caller:
         return time.monotonic() > self._end
 
     def call(
-        self, args: Sequence[object], format: Format, keywords: Sequence[str] = ()
+        self, args: Sequence[object], format: Format, form: Form | None = None
     ) -> Ran:
         """One call; its value is an array, or a sentence that says why it is none."""
         thing = self._thing
+        keywords = form.keywords if form else ()
+        if form and form.order:
+            args = [args[i] for i in form.order if i < len(args)]
 
         def inside(*given: object) -> object:
             handed = [format.hand_in(value) for value in given]
@@ -145,7 +171,7 @@ class Caller:
         sentences: list[str] = []
         for i, case in enumerate(cases):
             done = first if i == 0 else None
-            ran = done or self.call(case.args, format, form.keywords)
+            ran = done or self.call(case.args, format, form)
             runs.append(ran)
             value = ran.value
             good = isinstance(value, np.ndarray)

@@ -159,7 +159,7 @@ def unknown(
 
 def _caller(calls: Calls, caller: Caller, meant: Meant) -> Call:
     def call(*args: object) -> Result | None:
-        value = caller.call(args, calls.format).value
+        value = caller.call(args, calls.format, calls.form).value
         found = isinstance(value, np.ndarray)
         return meant.tidy(Case("", args), value) if found else None  # type: ignore[arg-type]
 

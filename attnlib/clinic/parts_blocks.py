@@ -76,6 +76,8 @@ def _online(options: Options, takes: Takes) -> tuple[Form, ...]:
         return tuple(found)
 
     forms = []
+    if takes.at(0, "q") and takes.at(1, "k"):  # an attention: it wants no scores
+        return ()
     if takes.fits(3):
         call = "online_softmax(scores, v, block)"
         forms.append(Form(call, sized, (Meant(ONLINE_SOFTMAX),)))
@@ -92,6 +94,7 @@ def _distillation(options: Options, takes: Takes) -> tuple[Form, ...]:
     said = options.get("temperature")
     named = takes.named("temp", "tau") or ("t" if "t" in takes.names else "")
     by_name = named in takes.by_keyword
+    teacher_first = takes.at(0, "teach", "target") and not takes.at(1, "teach")
     third = (takes.fits(3) and (bool(named) or takes.required > 2)) or by_name
     kinds = {"divergence": "", "cross entropy": "the cross-entropy with the teacher"}
     kind = options.get("kind")
@@ -132,14 +135,15 @@ def _distillation(options: Options, takes: Takes) -> tuple[Form, ...]:
         return made
 
     forms = []
+    order = (1, 0, 2) if teacher_first else ()
     if third:
         call = f"distillation_loss(student, teacher, {named or 'temperature'})"
         keyword = (named,) if by_name else ()
-        forms.append(Form(call, cases(True), meant((None,)), keyword))
+        forms.append(Form(call, cases(True), meant((None,)), keyword, order))
     elif takes.fits(2):
         fixed: tuple[float, ...] = (real(said),) if said else TEMPERATURES
         call = "distillation_loss(student, teacher)"
-        forms.append(Form(call, cases(False), meant(fixed)))
+        forms.append(Form(call, cases(False), meant(fixed), order=order))
     return tuple(forms)
 
 

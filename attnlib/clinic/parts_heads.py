@@ -18,6 +18,7 @@ from attnlib.clinic.part import (
     Options,
     Part,
     Takes,
+    whole,
 )
 
 Rng = np.random.Generator
@@ -52,20 +53,28 @@ def _split(options: Options, takes: Takes) -> tuple[Form, ...]:
 
 
 def _merge(options: Options, takes: Takes) -> tuple[Form, ...]:
+    told = takes.fits(2) and takes.at(1, "head") and takes.required > 1
+
+    def heads_alone(case: Case) -> Case:
+        return Case(case.name, case.args[:1])
+
     def cases(*ranks: int) -> Cases:
         shapes = ((2, 3, 2), (3, 5, 4), (1, 4, 3), (2, 4, 5, 3), (3, 2, 4, 5))
 
         def made(rng: Rng) -> tuple[Case, ...]:
-            return tuple(
-                Case(f"heads of shape {shape}", (probes.table(rng, *shape),))
-                for shape in shapes
-                if len(shape) in ranks
-            )
+            found = []
+            for shape in shapes:
+                args: tuple[object, ...] = (probes.table(rng, *shape),)
+                if len(shape) in ranks:
+                    args = (*args, shape[-3]) if told else args
+                    found.append(Case(f"heads of shape {shape}", args))
+            return tuple(found)
 
         return made
 
-    call, meant = "merge_heads(x)", (Meant(MERGE_HEADS),)
-    if not takes.fits(1):
+    call = "merge_heads(x, n_heads)" if told else "merge_heads(x)"
+    meant = (Meant(MERGE_HEADS, "", heads_alone),)
+    if not (takes.fits(1) or told):
         return ()
     return (
         Form(call, cases(3, 4), meant),
@@ -75,11 +84,14 @@ def _merge(options: Options, takes: Takes) -> tuple[Form, ...]:
 
 
 def _repeat(options: Options, takes: Takes) -> tuple[Form, ...]:
-    others = {"repeat_on_tokens", "repeat_on_features", "repeat_on_batch"}
+    of_all = takes.at(1, "head") and not takes.at(1, "rep", "group", "kv")
 
     def complete(axis: int) -> Complete:
         def with_axis(case: Case) -> Case:
-            return Case(case.name, (*case.args, axis))
+            k, n_rep = case.args
+            if of_all:
+                n_rep = whole(n_rep) // np.asarray(k).shape[axis]
+            return Case(case.name, (k, n_rep, axis))
 
         return with_axis
 
@@ -102,16 +114,22 @@ def _repeat(options: Options, takes: Takes) -> tuple[Form, ...]:
 
         def made(rng: Rng) -> tuple[Case, ...]:
             return tuple(
-                Case(f"k of shape {shape}, n_rep={n}", (probes.table(rng, *shape), n))
+                Case(
+                    f"k of shape {shape}, {shape[-3] * n} heads"
+                    if of_all
+                    else f"k of shape {shape}, n_rep={n}",
+                    (probes.table(rng, *shape), shape[-3] * n if of_all else n),
+                )
                 for shape, n in (*calls, *more)
                 if len(shape) in ranks
             )
 
         return made
 
-    assert others <= set(REPEAT_KV.slots["order"])
-    call = "repeat_kv(k, n_rep)"
+    call = "repeat_kv(k, n_heads)" if of_all else "repeat_kv(k, n_rep)"
     chosen = meant.get(str(said), (first, second))
+    if of_all:  # how many heads there are depends on the axis that is meant
+        chosen = (first,)
     if not takes.fits(2):
         return ()
     return (

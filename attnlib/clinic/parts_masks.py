@@ -25,6 +25,7 @@ from attnlib.clinic.words import listed
 
 Rng = np.random.Generator
 MASK = "'may look' | 'blocked' | 'added'"
+KEYS = ("k", "len", "src", "mem", "total", "size", "max", "col", "s", "t")
 LOW = -1e8  # what lies below is taken for a fill of an additive mask
 
 
@@ -101,9 +102,23 @@ def _causal(options: Options, takes: Takes) -> tuple[Form, ...]:
     def squares(rng: Rng) -> tuple[Case, ...]:
         return tuple(Case(f"{n} tokens", (n,)) for n in (3, 1, 5, 8))
 
+    def behind_cache(rng: Rng) -> tuple[Case, ...]:
+        sizes = ((3, 0), (2, 2), (1, 6), (5, 0), (3, 3))
+        return tuple(
+            Case(f"{_sizes(n, n + past)}, {past} in the cache", (n, past))
+            for n, past in sizes
+        )
+
+    def all_keys(case: Case) -> Case:
+        n, past = (whole(a) for a in case.args)
+        return Case(case.name, (n, n + past))
+
     other = takes.named("device", "dtype", "batch")
+    if takes.fits(2) and takes.at(1, "past", "offset", "cache"):
+        past = meanings(Meant(CAUSAL, "", all_keys, squeezed), options)
+        return (Form("causal(n, past)", behind_cache, past),)
     forms = []
-    if takes.fits(2) and not (other and other in takes.names[:2]):
+    if takes.wants(1, *KEYS) and not (other and other in takes.names[:2]):
         forms.append(Form("causal(n_q, n_k)", rectangles, meant))
     if takes.fits(1):
         only_square = "more keys than queries (M19): it takes one size only."
@@ -157,7 +172,9 @@ def _window(options: Options, takes: Takes) -> tuple[Form, ...]:
     if (takes.fits(2) and not by_name) or (by_name and takes.fits(1)):
         only_square = "more keys than queries (M19): it takes one size only."
         call = f"window(n, {name})"
-        forms.append(Form(call, squares, tuple(meant), keywords, (only_square,)))
+        forms.append(
+            Form(call, squares, tuple(meant), keywords, untested=(only_square,))
+        )
     return tuple(forms)
 
 
@@ -221,8 +238,29 @@ def _padding(options: Options, takes: Takes) -> tuple[Form, ...]:
             )
         )
 
+    def tokens(rng: Rng) -> tuple[Case, ...]:
+        found = []
+        for case in cases(rng):
+            lengths, n_k = np.asarray(case.args[0]), whole(case.args[1])
+            text = rng.integers(3, 50, size=(len(lengths), n_k))
+            text[np.arange(n_k) >= lengths[:, None]] = 0
+            args = (text, 0) if takes.required > 1 else (text,)
+            found.append(Case(f"tokens, {case.name}", args))
+        return tuple(found)
+
+    def read(case: Case) -> Case:
+        real = np.asarray(case.args[0]) != 0
+        return Case(case.name, (real.sum(axis=-1), real.shape[-1]))
+
+    if takes.at(0, "tok", "seq", "src", "_id", "ids", "input") and not takes.at(
+        0, "len"
+    ):
+        of_tokens = meanings(Meant(PADDING, "", read, of_batch), options)
+        fits = takes.fits(1) or takes.at(1, "pad")
+        return (Form("padding(tokens)", tokens, of_tokens),) if fits else ()
     forms = []
-    if takes.fits(2):
+    other = takes.named("device", "dtype")
+    if takes.wants(1, *KEYS, "n") and not (other and other in takes.names[:2]):
         forms.append(Form("padding(lengths, n_k)", cases, meant))
     if takes.fits(1):
         longest = "more keys than the longest sequence has: it takes no n_k."

@@ -88,10 +88,15 @@ def _sinusoidal(options: Options, takes: Takes) -> tuple[Form, ...]:
     if not takes.fits(2):
         return ()
     call = "sinusoidal(n, d_model)"
+    wide = ("dim", "d_", "hid", "emb", "channel", "feature", "width")
+    width_first = (takes.at(0, *wide) or takes.names[:1] == ("d",)) and not (
+        takes.at(1, *wide) or takes.names[1:2] == ("d",)
+    )
+    order = (1, 0) if width_first else ()
     odd = "odd widths: it refuses them."
     return (
-        Form(call, cases, meant, strict=True),
-        Form(call, even, meant, untested=(odd,)),
+        Form(call, cases, meant, order=order, strict=True),
+        Form(call, even, meant, order=order, untested=(odd,)),
     )
 
 
@@ -119,7 +124,7 @@ def _learned(options: Options, takes: Takes) -> tuple[Form, ...]:
         return cases
 
     forms = []
-    if takes.fits(3):
+    if takes.wants(2, "past", "offset", "cache", "start", "begin"):
         forms.append(Form("learned_positions(table, n, past)", made(True), meant))
     if takes.fits(2):
         cached = "tokens behind a cache: it takes no length of the cache."

@@ -25,6 +25,7 @@ from attnlib.clinic.part_laws import KEEPS_LENGTHS, POSITION_ZERO, SEES_DISTANCE
 
 Rng = np.random.Generator
 OTHER_BASES = (500000.0, 1000000.0)  # of models since Llama 3
+PLACES = ("pos", "place", "index", "ids", "token", "step")
 START = ("offset", "start", "past", "begin", "cache")
 
 ROPE_ALONE = replace(
@@ -70,38 +71,44 @@ def _rope(options: Options, takes: Takes) -> tuple[Form, ...]:
                 found.append(Meant(family, ", ".join(words), complete, tidy))
         return tuple(found)
 
-    def cases(ranks: tuple[int, ...], tokens_first: bool) -> Cases:
+    def cases(ranks: tuple[int, ...], tokens_first: bool, d: int | None) -> Cases:
+        shapes = tuple(((*s[:-1], d), p) for s, p in SHAPES) if d else SHAPES
+
         def made(rng: Rng) -> tuple[Case, ...]:
             return tuple(
                 case
-                for shape, places in SHAPES
+                for shape, places in shapes
                 if len(shape) in ranks
-                and (case := _turn_case(rng, shape, places, takes, start, tokens_first))
+                and (case := _turn_case(rng, shape, places, told, start, tokens_first))
             )
 
         return made
 
-    if not (takes.fits(1) or takes.fits(2)):
+    told = start or takes.wants(1, *PLACES)
+    if not (takes.fits(1) or told):
         return ()
-    call = "rope(x)" if not takes.fits(2) else "rope(x, positions)"
+    call = "rope(x, positions)" if told else "rope(x)"
     if start:
         call = f"rope(x, {takes.names[1]})"
     first = options.get("axes") != "tokens first"
+    said_d = options.get("d")
+    widths = (whole(said_d),) if said_d else (takes.width, None)
     forms = []
-    if first:
-        forms += [Form(call, cases((2, 3, 4), False), meant(False))]
+    for d in dict.fromkeys(widths):
+        if first:
+            forms += [Form(call, cases((2, 3, 4), False, d), meant(False))]
         for rank, words in ((4, "four axes"), (3, "three axes"), (2, "two axes")):
             note = f"arrays of other than {words}: it does not take them."
             one = Form(
                 call,
-                cases((rank,), False),
+                cases((rank,), False, d),
                 meant(False),
                 untested=(note,),
                 largest=rank == 4,
             )
-            forms.append(one)
-    if options.get("axes") != "heads first":
-        forms.append(Form(call, cases((4,), True), meant(True)))
+            forms += [one] if first else []
+        if options.get("axes") != "heads first":
+            forms.append(Form(call, cases((4,), True, d), meant(True)))
     return tuple(forms)
 
 
@@ -126,21 +133,21 @@ def _turn_case(
     rng: Rng,
     shape: tuple[int, ...],
     places: tuple[int, ...],
-    takes: Takes,
+    told: bool,
     start: bool,
     tokens_first: bool,
 ) -> Case | None:
     """A call of rope: with positions, with a start, or with neither."""
     in_order = places == tuple(range(places[0], places[0] + len(places)))
-    alone = not takes.fits(2)
+    alone = not told
     if (alone and not (in_order and places[0] == 0)) or (start and not in_order):
         return None
     x = probes.table(rng, *shape)
     x = np.where(x == 0, 0.5, x)  # a 0 could hide what it is multiplied by
     if tokens_first:
         x = np.ascontiguousarray(np.swapaxes(x, -2, -3))
-    told = ", ".join(map(str, places))
-    name = f"x of shape {x.shape}, positions {told}"
+    listed = ", ".join(map(str, places))
+    name = f"x of shape {x.shape}, positions {listed}"
     if alone:
         return Case(name, (x,))
     return Case(name, (x, places[0] if start else np.array(places)))
@@ -180,6 +187,7 @@ ROTARY = (
         {
             "layout": "'interleaved' | 'half'",
             "base": "a number",
+            "d": "a number",
             "axes": "'heads first' | 'tokens first'",
         },
         (KEEPS_LENGTHS, POSITION_ZERO, SEES_DISTANCES),

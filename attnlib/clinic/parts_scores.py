@@ -137,8 +137,15 @@ def _qk_norm(options: Options, takes: Takes) -> tuple[Form, ...]:
         if said in (None, kind)
     )
 
-    def cases(*ranks: int) -> Cases:
-        shapes = ((2, 3, 4, 6), (3, 2, 5, 4), (3, 4, 6), (2, 5, 8))
+    def cases(d: int | None, *ranks: int) -> Cases:
+        shapes: tuple[tuple[int, ...], ...] = (
+            (2, 3, 4, 6),
+            (3, 2, 5, 4),
+            (3, 4, 6),
+            (2, 5, 8),
+        )
+        if d:
+            shapes = tuple((*shape[:-1], d) for shape in shapes)
         sizes = (1.0, 10.0, 2.0, 5.0)
 
         def made(rng: Rng) -> tuple[Case, ...]:
@@ -148,26 +155,31 @@ def _qk_norm(options: Options, takes: Takes) -> tuple[Form, ...]:
                 q = np.where(q == 0, 0.5, q) * size
                 q *= rng.integers(1, 4, size=(*shape[:-1], 1))  # each its own size
                 if len(shape) in ranks:
-                    found.append(Case(f"q of shape {shape}", (q,)))
+                    k = (probes.table(rng, *shape) + 0.0625,) if with_keys else ()
+                    found.append(Case(f"q of shape {shape}", (q, *k)))
             return tuple(found)
 
         return made
 
-    call = "qk_norm(q)"
-    if not takes.fits(1):
+    with_keys = takes.required == 2
+    call = "qk_norm(q, k)" if with_keys else "qk_norm(q)"
+    if not (takes.fits(1) or with_keys):
         return ()
     no_batch = "arrays without a batch: it takes batches only."
     three = "batches: it takes (n_heads, n, d_k) only."
-    return (
-        Form(call, cases(4, 3), meant),
-        Form(call, cases(4), meant, untested=(no_batch,), largest=True),
-        Form(call, cases(3), meant, untested=(three,)),
-    )
+    forms = []
+    for d in dict.fromkeys((takes.width, None)):
+        forms += [
+            Form(call, cases(d, 4, 3), meant),
+            Form(call, cases(d, 4), meant, untested=(no_batch,), largest=True),
+            Form(call, cases(d, 3), meant, untested=(three,)),
+        ]
+    return tuple(forms)
 
 
 def _kind(kind: str) -> Complete:
     def complete(case: Case) -> Case:
-        return Case(case.name, (*case.args, kind))
+        return Case(case.name, (case.args[0], kind))
 
     return complete
 

@@ -70,15 +70,19 @@ def _bias(options: Options, takes: Takes) -> tuple[Form, ...]:
         sizes = ((4, 3), (8, 5), (12, 6), (3, 4))
         return tuple(Case(f"{h} heads, {n} tokens", (h, n)) for h, n in sizes)
 
+    heads_last = "head" in "".join(takes.names[-1:]).lower() and not takes.at(0, "head")
     ahead = "keys behind the query's own place: a causal mask hides them."
     forms = []
     if takes.fits(3):
         call = "alibi_bias(n_heads, n_q, n_k)"
-        forms.append(Form(call, cases, meant, untested=(ahead,)))
+        order: tuple[int, ...] = (1, 2, 0) if heads_last else ()
+        forms.append(Form(call, cases, meant, order=order, untested=(ahead,)))
     if takes.fits(2):
         only_square = "more keys than queries: it takes one size only."
         call = "alibi_bias(n_heads, n)"
-        forms.append(Form(call, squares, meant, untested=(ahead, only_square)))
+        order = (1, 0) if heads_last else ()
+        untested = (ahead, only_square)
+        forms.append(Form(call, squares, meant, order=order, untested=untested))
     return tuple(forms)
 
 

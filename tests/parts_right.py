@@ -142,6 +142,14 @@ def sinusoid_complex(n, d):
     return np.stack([z.imag, z.real], axis=-1).reshape(n, d)
 
 
+def sinusoid_fairseq(n, d):
+    half = d // 2
+    scale = torch.exp(torch.arange(half) * -(math.log(10000) / max(half - 1, 1)))
+    t = torch.arange(n)[:, None] * scale
+    table = torch.cat([t.sin(), t.cos()], dim=1)
+    return F.pad(table, (0, d % 2))
+
+
 def rope_neighbours(x, positions):
     d = x.shape[-1]
     t = np.outer(positions, 10000.0 ** (-np.arange(0, d, 2) / d))
@@ -390,6 +398,18 @@ def online_log_sums(score_blocks, value_blocks):
     return sum(w[:, None] * o for w, o in zip(shares, outs, strict=True))
 
 
+def online_states(scores, v, block_size):
+    m = torch.full_like(scores[:, :1], -torch.inf)
+    total, out = torch.zeros_like(m), torch.zeros(len(scores), v.shape[1])
+    for s, part in zip(scores.split(block_size, 1), v.split(block_size), strict=True):
+        new = torch.maximum(m, s.amax(1, keepdim=True))
+        by = torch.where(new == -torch.inf, 0, new)
+        e, shrink = torch.exp(s - by), torch.exp(m - by)
+        total = total * shrink + e.sum(1, keepdim=True)
+        out, m = out * shrink + e @ part, new
+    return m, total, out / torch.where(total == 0, 1, total)
+
+
 def distil_kl_div(student, teacher, temperature=1.0):
     log_q = F.log_softmax(student / temperature, dim=-1)
     p = F.softmax(teacher / temperature, dim=-1)
@@ -442,6 +462,7 @@ RIGHT = [
     ("sinusoidal", sinusoid_halves, {}),
     ("sinusoidal", sinusoid_halves, {"layout": "concatenated"}),
     ("sinusoidal", sinusoid_complex, {"layout": "interleaved"}),
+    ("sinusoidal", sinusoid_fairseq, {}),
     ("rope", rope_neighbours, {}),
     ("rope", rope_neighbours, {"layout": "interleaved", "base": 10000}),
     ("rope", rope_rotate_half, {}),
@@ -481,6 +502,7 @@ RIGHT = [
     ("online_softmax", online_numpy, {}),
     ("online_softmax", online_tokens, {}),
     ("online_softmax", online_log_sums, {}),
+    ("online_softmax", online_states, {}),
     ("distillation_loss", distil_kl_div, {}),
     ("distillation_loss", distil_numpy, {}),
     ("distillation_loss", distil_log_target, {}),

@@ -254,6 +254,18 @@ def sinusoid_odd_breaks_numpy(n, d):
 
 
 @wrong("M30", "sinusoidal")
+def sinusoid_odd_cut(n, d):
+    t = np.outer(np.arange(n), 10000.0 ** (-2 * np.arange(d // 2) / d))
+    return np.stack([np.sin(t), np.cos(t)], axis=-1).reshape(n, -1)
+
+
+@wrong("M30", "sinusoidal")
+def sinusoid_odd_grows(n, d):
+    t = torch.outer(torch.arange(n), 10000.0 ** (-torch.arange(0, d, 2) / d))
+    return torch.stack([t.sin(), t.cos()], dim=-1).flatten(1)
+
+
+@wrong("M30", "sinusoidal")
 def sinusoid_degrees(n, d):
     table = np.zeros((n, d))
     for c in range(d):

@@ -223,7 +223,7 @@ def test_what_it_does_not_take_is_said_to_be_untested():
     report = examine_part(right.causal_four_axes, "causal")
     assert report.untested == ("more keys than queries (M19): it takes one size only.",)
     report = examine_part(right.sinusoid_halves, "sinusoidal")
-    assert report.untested == ("odd widths: it refuses them.",)
+    assert report.untested == ("odd widths: it has none, or a way of its own.",)
     assert examine_part(right.split_view, "split_heads").untested
 
 
@@ -284,7 +284,7 @@ def test_bad_input_is_refused_in_a_sentence():
         "Wrap it in a lambda that has these arguments."
     )
     assert refusal(right.causal_tril, "causal", layout="half") == (
-        "The part causal has no option 'layout'; it has mask."
+        "The part causal has no option 'layout'; it has causal and mask."
     )
     assert refusal(right.causal_tril, "causal", mask="inverted") == (
         "The option mask of causal is 'may look' | 'blocked' | 'added', not 'inverted'."

@@ -150,6 +150,7 @@ class Caller:
         """One call; its value is an array, or a sentence that says why it is none."""
         thing = self._thing
         keywords = form.keywords if form else ()
+        wanted = _wanted(form, args) if form else None
         if form and form.order:
             args = [args[i] for i in form.order if i < len(args)]
 
@@ -157,7 +158,7 @@ class Caller:
             handed = [format.hand_in(value) for value in given]
             n = len(handed) - len(keywords)
             named = dict(zip(keywords, handed[n:], strict=True))
-            return plain(thing(*handed[:n], **named))
+            return plain(thing(*handed[:n], **named), wanted)
 
         left = max(0.05, self._end - time.monotonic())
         return run(inside, tuple(args), min(self._limit, left))
@@ -184,12 +185,31 @@ class Caller:
         )
 
 
-def plain(value: object) -> Result | str:
-    """A plain NumPy copy of what a part returned, or words for what it is instead."""
+def _wanted(form: Form, args: Sequence[object]) -> tuple[int, ...] | None:
+    """The shape of the right result, axes of size 1 left out."""
+    meant = form.meant[0]
+    try:
+        right = meant.family.implementation(*meant.complete(Case("", tuple(args))).args)
+    except Exception:  # a law asks with fewer arguments
+        return None
+    return _no_ones(np.asarray(right).shape)
+
+
+def _no_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(n for n in shape if n != 1)
+
+
+def plain(value: object, wanted: tuple[int, ...] | None = None) -> Result | str:
+    """A plain NumPy copy of what a part returned, or words for what it is instead.
+
+    Of several results that one is taken that has the shape that is wanted, else the
+    first: an output may come with its log-sum-exp, or behind it.
+    """
     if value is None:
         return "None"
     if type(value) is tuple and value and not _number(value[0]):
-        value = value[0]  # an output with its log-sum-exp, weights beside it, ...
+        shapes = [_no_ones(tuple(getattr(v, "shape", ()))) for v in value]
+        value = value[shapes.index(wanted) if wanted in shapes else 0]
     try:
         value = _of_tensor(value)
         if isinstance(value, (list, tuple)):

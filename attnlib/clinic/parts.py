@@ -16,7 +16,8 @@ from attnlib.clinic.parts_positions import POSITIONS
 from attnlib.clinic.parts_rotary import ROTARY
 from attnlib.clinic.parts_scores import SCORES
 from attnlib.clinic.parts_slopes import SLOPES
+from attnlib.clinic.parts_windows import WINDOWS
 
-_ALL = (*SCORES, *BLOCKS, *MASKS, *POSITIONS, *ROTARY, *SLOPES, *HEADS)
+_ALL = (*SCORES, *BLOCKS, *MASKS, *WINDOWS, *POSITIONS, *ROTARY, *SLOPES, *HEADS)
 
 PARTS: dict[str, Part] = {part.name: part for part in _ALL}

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from attnlib.clinic import probes
-from attnlib.clinic.case import Case, Result
+from attnlib.clinic.case import RIGHT, Case, Faults, Result
 from attnlib.clinic.families import learned
-from attnlib.clinic.families.positions import BASE, SINUSOIDAL
+from attnlib.clinic.families.positions import BASE, SINUSOIDAL, sinusoidal
 from attnlib.clinic.part import (
     Cases,
     Form,
@@ -37,7 +38,7 @@ SINUSOIDAL_ALONE = replace(
             "frequency_of_odd_columns",
             "base_10000",
         ),
-        "width": ("odd_width_breaks",),
+        "width": ("odd_width_breaks", "odd_width_cut", "odd_width_grows"),
     },
 )
 
@@ -62,6 +63,13 @@ def halves_apart(case: Case, table: Result) -> Result:
     return mixed
 
 
+def _to_the_end(
+    n: int, d_model: int, base: float, *, faults: Faults = RIGHT
+) -> npt.NDArray[np.float64]:
+    """The table of tensor2tensor: the slowest pair turns by exactly 1/base."""
+    return sinusoidal(n, d_model, base, faults=faults | {"frequency_to_the_end"})
+
+
 def _sinusoidal(options: Options, takes: Takes) -> tuple[Form, ...]:
     base = real(options.get("base") or BASE)
     family = of_base(SINUSOIDAL_ALONE, base)
@@ -75,8 +83,21 @@ def _sinusoidal(options: Options, takes: Takes) -> tuple[Form, ...]:
             apart, "all sines stand before all cosines", tidy=halves_apart
         ),
     }
+    to_the_end = replace(
+        apart,
+        slots={k: v for k, v in apart.slots.items() if k != "frequency"},
+        implementation=partial(_to_the_end, base=base),
+    )
+    ends = "their exponents run from 0 to exactly 1"
+    layouts["concatenated, as in tensor2tensor"] = Meant(
+        to_the_end,
+        f"all sines stand before all cosines, and {ends}",
+        tidy=halves_apart,
+    )
     said = options.get("layout")
-    meant = tuple(m for name, m in layouts.items() if said in (None, name))
+    meant = tuple(
+        m for name, m in layouts.items() if said in (None, name.split(",")[0])
+    )
 
     def cases(rng: Rng) -> tuple[Case, ...]:
         sizes = ((3, 4), (5, 6), (4, 2), (9, 10), (20, 16), (1, 8), (4, 5), (6, 7))
@@ -93,10 +114,10 @@ def _sinusoidal(options: Options, takes: Takes) -> tuple[Form, ...]:
         takes.at(1, *wide) or takes.names[1:2] == ("d",)
     )
     order = (1, 0) if width_first else ()
-    odd = "odd widths: it refuses them."
+    odd = "odd widths: it has none, or a way of its own."
     return (
         Form(call, cases, meant, order=order, strict=True),
-        Form(call, even, meant, order=order, untested=(odd,)),
+        Form(call, even, meant, order=order, untested=(odd,), largest=True),
     )
 
 

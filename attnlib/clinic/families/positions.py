@@ -86,6 +86,10 @@ def sinusoidal(
     elif "sines_by_row" in faults:
         sin = (np.arange(n) % 2 == 0)[:, None]
     table = np.where(sin, np.sin(angles), np.cos(angles))
+    if d_model % 2 and "odd_width_cut" in faults:
+        table = table[:, :-1]
+    elif d_model % 2 and "odd_width_grows" in faults:
+        table = np.concatenate([table, np.cos(angles[:, -1:])], axis=1)
     if "cosines_missing" in faults:
         table[:, 1::2] = 0
     elif "sines_negative" in faults:

@@ -35,6 +35,22 @@ MISTAKES = (
         "gc-os-ai/pyaptamer#607",
     ),
     Mistake(
+        "odd_width_cut",
+        "M30",
+        "With an odd width, a column is missing",
+        "With d columns, d odd, there is one sine more than there are cosines. Rounded "
+        "down, the last sine is lost, and the table fits no token.",
+        "Round up, and cut the cosines to what is left.",
+    ),
+    Mistake(
+        "odd_width_grows",
+        "M30",
+        "With an odd width, there is a column too many",
+        "With d columns, d odd, there is one sine more than there are cosines. Rounded "
+        "up on both sides, the table fits no token.",
+        "Cut the cosines to the columns that are left.",
+    ),
+    Mistake(
         "base_10000",
         "M30",
         "The base is 10000, where another one is meant",

@@ -67,15 +67,13 @@ def gather(module: Any) -> tuple[list[Matrix], dict[str, tuple[Any, str]]]:
     """Every matrix of a module, and biases that are parameters by themselves."""
     matrices: list[Matrix] = []
     biases: dict[str, tuple[Any, str]] = {}
-    seen: set[int] = set()
     for path, part in module.named_modules():
         kind = type(part).__name__
         if any(word in kind for word in NOT_WEIGHTS):
             continue
         for name, parameter in part._parameters.items():
-            if parameter is None or id(parameter) in seen:
+            if parameter is None:
                 continue
-            seen.add(id(parameter))
             matrix = _matrix(part, path, name, parameter)
             if matrix is not None:
                 matrices.append(matrix)

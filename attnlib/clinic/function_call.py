@@ -45,7 +45,7 @@ class FunctionCall:
     tensors: bool = False
     dtype: str = "float64"
     kind: str = "bool"  # of the mask: booleans, or 1 and 0
-    needs_mask: bool = False
+    needs_mask: str = ""  # it must be given a mask, and in this form
     filled: dict[str, object] = field(default_factory=dict)
     forms: dict[int, tuple[str, ...]] = field(default_factory=dict)
     places: Places | None = None
@@ -105,7 +105,9 @@ class FunctionCall:
             for role, array in (("q", q), ("k", k), ("v", v)):
                 given[self.roles[role]] = hand_in(array, dtype, self.tensors)
             if mask is None and self.needs_mask:
-                mask = self.form(np.ones((q.shape[-2], k.shape[-2]), bool), q)
+                known = self.forms.get(q.ndim, (self.needs_mask,))
+                everything = np.ones((q.shape[-2], k.shape[-2]), bool)
+                mask = self.form(everything, q, known[0])
             if mask is not None:
                 given[self.roles["mask"]] = hand_mask(
                     mask, self.kind, self.meaning, dtype, self.tensors

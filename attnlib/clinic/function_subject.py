@@ -137,7 +137,7 @@ def _what_works(
                         return Refusal(_slow(name, trial))
                     if works:
                         dims.append(rank)
-                    elif call.tensors == first and rank > 2:
+                    elif call.tensors == kinds[0] and rank > 2:
                         # The most restricted trial says best what is wrong.
                         said = Refusal(_did_not(name, ran, trial, call.tensors))
                 if dims:
@@ -151,13 +151,14 @@ def _try(call: FunctionCall, trial: Trial, sizes: Sizes) -> tuple[Ran, bool]:
     tail = (sizes.n_q, sizes.n_k)
     ran, _, _ = call.run(trial.q, trial.k, trial.v)
     must = "mask" in call.roles and call._must("mask")
-    if ran.error is not None and must and not call.needs_mask and not ran.timed_out:
-        call.needs_mask = True
-        again, _, _ = call.run(trial.q, trial.k, trial.v)
-        if again.error is None:
-            ran = again
+    if ran.error is not None and must and not ran.timed_out:
+        for call.needs_mask in FORMS[trial.q.ndim]:
+            again, _, _ = call.run(trial.q, trial.k, trial.v)
+            if again.error is None and find_places(again.value, shape, tail):
+                ran = again
+                break
         else:
-            call.needs_mask = False
+            call.needs_mask = ""
     if ran.error is not None:
         return ran, False
     places = find_places(ran.value, shape, tail)

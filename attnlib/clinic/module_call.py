@@ -47,7 +47,7 @@ class ModuleCall:
     forms: dict[str, tuple[str, ...]] = field(default_factory=dict)
     filled: dict[str, object] = field(default_factory=dict)
     fill: Callable[[int], dict[str, object]] | None = None  # n -> what must be given
-    must_mask: bool = False
+    must_mask: str = ""  # it must be given a mask, and in this form
     places: Places | None = None
     width: int = 0  # of the result
     memory_width: int | None = None  # it must be given a memory, and that wide
@@ -134,17 +134,15 @@ class ModuleCall:
             given[self.roles["x"]] = tokens
         if "memory" in self.roles and (memory is not None or self._must("memory")):
             given[self.roles["memory"]] = read
+        for role in ("mask", "padding", "lengths", "cache", "causal"):
+            if role in self.roles and self._must(role):
+                given[self.roles[role]] = False if role == "causal" else None
         if causal is not None and "causal" in self.roles:
             given[self.roles["causal"]] = causal
         masks = dict(masks or {})
-        if "mask" not in masks and "mask" in self.roles and self._must("mask"):
-            given[self.roles["mask"]] = None
-            if self.must_mask:
-                form = self.forms.get("mask", ("b1qk",))[0]
-                n_k = (x if memory is None else memory).shape[-2]
-                sizes = (len(x), self.n_heads, x.shape[-2], n_k)
-                everything = np.ones((x.shape[-2], n_k), bool)
-                masks["mask"] = (form_of(everything, form, sizes), form)
+        if self.must_mask and "mask" not in masks:
+            n_k = (x if memory is None else memory).shape[-2]
+            masks["mask"] = (self._everything(x, n_k), self.must_mask)
         for role, (array, form) in masks.items():
             given[self.roles[self._own(role)]] = self._mask(role, array, form, device)
         before = {name: keep(thing) for name, thing in given.items()}
@@ -176,6 +174,13 @@ class ModuleCall:
         if memory is not None:
             return np.asarray(memory, dtype=np.float64)
         return None if self.memory_width is None else _as_wide(x, self.memory_width)
+
+    def _everything(self, x: Array, n_k: int) -> AnyArray:
+        """A mask that hides nothing."""
+        if self.must_mask in PADDINGS:
+            return padding_of(np.ones((len(x), n_k), bool), self.must_mask)
+        sizes = (len(x), self.n_heads, x.shape[-2], n_k)
+        return form_of(np.ones((x.shape[-2], n_k), bool), self.must_mask, sizes)
 
     def _own(self, role: str) -> str:
         return "lengths" if role == "padding" and role not in self.roles else role

@@ -33,10 +33,16 @@ def copy_module(module: Any) -> Any:
     for part in twin.modules():
         _plain_weights(part)
         for name in HOOKS:
-            if name in part.__dict__:
-                part.__dict__[name] = OrderedDict()
+            hooks = part.__dict__.get(name, {})
+            for key in [key for key, hook in hooks.items() if not _of_torch(hook)]:
+                del hooks[key]
     twin.eval()
     return twin
+
+
+def _of_torch(hook: Any) -> bool:
+    """Whether torch put the hook there, as it does in LazyLinear."""
+    return str(getattr(hook, "__module__", "")).startswith("torch.")
 
 
 def move(twin: Any, dtype: str) -> None:
@@ -61,10 +67,11 @@ def device_of(module: Any) -> Any:
 
 
 def _plain_weights(part: Any) -> None:
-    for hook in list(part._forward_pre_hooks.values()):
-        ours = type(hook).__module__.startswith("torch.nn.utils")
-        if ours and hasattr(hook, "remove"):
+    for key, hook in list(part._forward_pre_hooks.items()):
+        reparametrises = type(hook).__module__.startswith("torch.nn.utils")
+        if reparametrises and hasattr(hook, "remove"):
             hook.remove(part)
+            del part._forward_pre_hooks[key]
     parametrize = torch.nn.utils.parametrize
     if parametrize.is_parametrized(part):
         for name in list(part.parametrizations):

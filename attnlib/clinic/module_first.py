@@ -27,7 +27,7 @@ EXAMPLE = (
 TRIED = 8  # widths of a token that are tried
 
 
-Way = tuple[bool, int | None, int | None]  # a mask, the widths of memory and values
+Way = tuple[str, int | None, int | None]  # a mask, the widths of memory and values
 
 
 def has_matrices(module: Any) -> bool:
@@ -80,7 +80,8 @@ def first_call(call: ModuleCall, name: str) -> int | Refusal:
 
 def _ways(call: ModuleCall, width: int, tried: list[int]) -> Iterator[Way]:
     """With and without a mask, and with a memory of another width."""
-    masks = [False, True] if "mask" in call.roles and call._must("mask") else [False]
+    must = "mask" in call.roles and call._must("mask")
+    masks = ["", "b1qk", "bqk", "qk", "bk"] if must else [""]
     for mask in masks:
         yield mask, None, None
     if call.takes_memory:

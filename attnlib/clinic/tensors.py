@@ -54,7 +54,8 @@ def draw() -> None:
 def loaded() -> tuple[ModuleType, ...]:
     """The modules of torch that an answer may have patched; none if it is not there."""
     names = ("torch", "torch.nn.functional", "torch.nn", "torch.linalg")
-    return tuple(sys.modules[name] for name in names if name in sys.modules)
+    found = (sys.modules.get(name) for name in names)
+    return tuple(module for module in found if module is not None)
 
 
 @contextlib.contextmanager

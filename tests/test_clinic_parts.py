@@ -337,3 +337,33 @@ def test_both_float_types_can_be_asked_for():
         kinds.clear()
         assert examine_part(norm, "qk_norm", dtype=dtype).healthy
         assert kinds == {dtype}
+
+
+ODD = {
+    "zero": lambda *args: 0,
+    "nan": lambda *args: np.float64("nan"),
+    "empty": lambda *args: np.zeros((0, 3)),
+    "list": lambda *args: [[1.0], [2.0, 3.0]],
+    "complex": lambda *args: np.ones(3) * 1j,
+    "first": lambda *args: args[0],
+    "shape": lambda *args: np.ones((2, 3, 4, 5)),
+    "true": lambda *args: True,
+    "tensor": lambda *args: torch.ones(2, 1, 3, dtype=torch.bfloat16),
+    "half": lambda *args: np.ones(4, np.float16),
+    "strings": lambda *args: np.array(["a", "b"]),
+    "itself": lambda *args: examine_part,
+    "pair": lambda *args: (None, None),
+    "large": lambda *args: np.zeros(3_000_000),
+    "keyword": lambda *, x: x,
+    "nothing": lambda: np.ones(3),
+    "exit": lambda *args: (_ for _ in ()).throw(SystemExit),
+}
+
+
+@pytest.mark.parametrize("odd", sorted(ODD))
+def test_nothing_that_comes_back_is_an_error_of_ours(odd):
+    for part in PARTS:
+        report = examine_part(ODD[odd], part, seconds=5.0)
+        assert not report.healthy, part
+        assert str(report)
+        assert report._repr_html_()

@@ -9,6 +9,7 @@ answer with all of them, `evidence` measures the number that gave a mistake away
 
 from attnlib.clinic.examine import examine
 from attnlib.clinic.healthy import assert_healthy
+from attnlib.clinic.module_rules import library_rules
 from attnlib.clinic.report import Report
 
-__all__ = ["Report", "assert_healthy", "examine"]
+__all__ = ["Report", "assert_healthy", "examine", "library_rules"]

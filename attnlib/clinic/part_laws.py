@@ -138,7 +138,7 @@ def _rows_sum(call: Call) -> Broken | None:
 def _shift(call: Call) -> Broken | None:
     x = np.array([[0.0, 1.0]])
     a, b = call(x), call(x + 3)
-    if a is None or b is None or a.shape != b.shape:
+    if a is None or b is None or a.shape != x.shape or b.shape != x.shape:
         return None
     apart = float(np.abs(_float(a) - _float(b)).max())
     if apart <= CLOSE:
@@ -154,7 +154,7 @@ def _blind_to_size(call: Call) -> Broken | None:
     for shape in ((2, 3, 4, 6), (3, 4, 6), (4, 6)):
         q = np.round(rng.normal(size=shape) * 8) / 8 + 0.0625
         a, b = call(q), call(10 * q)
-        if a is None or b is None or a.shape != b.shape:
+        if a is None or b is None or a.shape != q.shape or b.shape != q.shape:
             continue
         apart = float(np.abs(_float(a) - _float(b)).max())
         if apart > 1e-3:

@@ -160,8 +160,12 @@ def unknown(
 def _caller(calls: Calls, caller: Caller, meant: Meant) -> Call:
     def call(*args: object) -> Result | None:
         value = caller.call(args, calls.format, calls.form).value
-        found = isinstance(value, np.ndarray)
-        return meant.tidy(Case("", args), value) if found else None  # type: ignore[arg-type]
+        if not isinstance(value, np.ndarray):
+            return None
+        try:
+            return meant.tidy(Case("", args), value)
+        except (ValueError, IndexError, TypeError):
+            return None
 
     return call
 

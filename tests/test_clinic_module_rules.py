@@ -11,8 +11,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from attnlib.clinic import library_rules as rules
-from attnlib.clinic.library_rules import library_rules
+from attnlib.clinic import library_rules, module_rules
 from attnlib.nn import MultiHeadAttention
 
 
@@ -174,4 +173,4 @@ def test_what_is_no_module_is_refused():
 
 
 def test_each_rule_reads_a_call_only():
-    assert len(rules.RULES) == 3
+    assert len(module_rules.RULES) == 3

@@ -4,7 +4,8 @@
 does so in a test suite. Behind them: `catalogue` lists the mistakes, `families` holds
 one wrong-able implementation for each function of the course, `match` compares an
 answer with all of them, `evidence` measures the number that gave a mistake away, and
-`black_box` does the same for attentions of any kind. Importing it does not import torch.
+`black_box` does the same for attentions of any kind. `library_rules` reads a module's
+settings and source. Importing it does not import torch.
 """
 
 from attnlib.clinic.examine import examine

@@ -120,7 +120,8 @@ def examine(
     if isinstance(subject, Refusal):
         return Report(subject=_name(attention), refused=subject.sentence)
     bench = make_bench(subject, seed, dtype, bool(causal))
-    return examined(subject, bench, intent)
+    with np.errstate(all="ignore"):
+        return examined(subject, bench, intent.with_attributes(attention))
 
 
 def make_bench(
@@ -167,7 +168,7 @@ def examined(
         cautions += [findings.of_edge(exam, known, one) for one in extras.cautions]
         notes += extras.untested
         if unknown is None and extras.laws and not mistakes:
-            unknown = laws.at_edge(bench, *extras.laws[0])
+            unknown = laws.at_edge(*extras.laws[0])
     if not (bench.takes.mask or bench.takes.padding):
         notes.append("It takes no mask, so masks were not tested.")
     weights, right = _weights(exam, known)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from attnlib.clinic.budget import Budget
+from attnlib.clinic.backward import with_gradients
 from attnlib.clinic.handing import (
     AnyArray,
     Places,
@@ -49,6 +50,8 @@ class FunctionCall:
     filled: dict[str, object] = field(default_factory=dict)
     forms: dict[int, tuple[str, ...]] = field(default_factory=dict)
     places: Places | None = None
+    differentiate: bool = False  # also go back from the sum of the output
+    grads: tuple[Array, ...] = ()  # of q, k and v, after such a call
 
     def ask(
         self,
@@ -130,7 +133,13 @@ class FunctionCall:
         def inside() -> object:
             if exact:  # what it makes by itself is to be as exact as what it is given
                 torch.set_default_dtype(torch.float64)
-            return self.function(*call.args, **call.named)
+            if not self.differentiate:
+                return self.function(*call.args, **call.named)
+            leaves = [given[self.roles[role]] for role in ("q", "k", "v")]
+            value, self.grads = with_gradients(
+                lambda: self.function(*call.args, **call.named), leaves
+            )
+            return value
 
         start = time.perf_counter()
         ran = run(inside, (), self.budget.for_one)

@@ -11,6 +11,7 @@ import numpy as np
 
 from attnlib.clinic.budget import Budget
 from attnlib.clinic.function_call import read_answer
+from attnlib.clinic.backward import with_gradients
 from attnlib.clinic.handing import (
     AnyArray,
     Places,
@@ -52,6 +53,8 @@ class ModuleCall:
     width: int = 0  # of the result
     memory_width: int | None = None  # it must be given a memory, and that wide
     values_width: int | None = None  # and values of their own, and that wide
+    differentiate: bool = False  # also go back from the sum of the output
+    grads: tuple[Array, ...] = ()  # of all weights, after such a call
 
     def ask(
         self,
@@ -153,7 +156,13 @@ class ModuleCall:
             if exact:  # what it makes by itself is to be as exact as what it is given
                 torch.set_default_dtype(torch.float64)
             self.module.train(train)
-            return self.module(*call.args, **call.named)
+            if not self.differentiate:
+                return self.module(*call.args, **call.named)
+            leaves = [p for p in self.module.parameters() if p.is_leaf]
+            value, self.grads = with_gradients(
+                lambda: self.module(*call.args, **call.named), leaves
+            )
+            return value
 
         start = time.perf_counter()
         ran = run(inside, (), self.budget.for_one)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,7 +13,7 @@ from attnlib.clinic.black_box.questions import Maker, Question, function_questio
 from attnlib.clinic.black_box.slots import Slots, function_slots
 from attnlib.clinic.black_box.traits import NOTHING, PLAIN, Found, Traits
 from attnlib.clinic.case import RIGHT, Faults, Result, View
-from attnlib.clinic.subject import Answer, FunctionSubject, Takes
+from attnlib.clinic.subject import Answer, FunctionSubject, ModuleSubject, Takes
 from attnlib.shapes import Array
 
 
@@ -57,11 +57,31 @@ class Bench(Protocol):
     def view(self, question: Any, out: Result, traits: Traits) -> View:
         """What one answer lets us see."""
 
+    def gradients(self, question: Any) -> Array:
+        """All gradients of the sum of the output, one after another; none in NumPy."""
+
     def sees(self) -> Array:
         """(n, n): whether the output of token i changes with token j."""
 
     def extreme(self, kind: str, traits: Traits) -> Any | None:
         """A question at the edge; None where the subject cannot be asked it."""
+
+
+def gradients_of(
+    subject: FunctionSubject | ModuleSubject, ask: Callable[[], Answer]
+) -> Array:
+    """The gradients of one call; nothing where there are none, or the call fails."""
+    call: Any = getattr(subject.ask, "__self__", None)
+    if call is None or not getattr(call, "tensors", True):
+        return np.zeros(0)
+    call.differentiate, call.grads = True, ()
+    try:
+        answer = ask()
+    finally:
+        call.differentiate = False
+    if answer.out is None or not call.grads:
+        return np.zeros(0)
+    return np.concatenate([np.ravel(grad) for grad in call.grads])
 
 
 class FunctionBench:
@@ -143,13 +163,17 @@ class FunctionBench:
         }
         return View(weights, raw, q, k, allowed, sizes)
 
+    def gradients(self, question: Question) -> Array:
+        """Those of q, k and v, where they are tensors."""
+        return gradients_of(self.subject, lambda: self.ask(question))
+
     def sees(self) -> Array:
         """(n, n): whether the output of query i changes with the value of key j."""
         n = 9
         make = Maker(np.random.default_rng(self.seed + 1), self.takes)
         asked = make.xray("who sees whom", n, n, 4)
         out = self.ask(asked).out
-        if out is None or out.shape != asked.q.shape[:-1] + (n,):
+        if out is None or out.shape != (*asked.q.shape[:-1], n):
             return np.ones((n, n), dtype=bool)
         return np.asarray((out.reshape(-1, n, n) != 0).any(axis=0))  # NaN counts
 

@@ -123,6 +123,10 @@ class WithoutDropout:
         """That of the subject."""
         return self.bench.view(question, out, traits)
 
+    def gradients(self, question: Any) -> Array:
+        """By chance."""
+        return np.zeros(0)
+
     def sees(self) -> Array:
         """Unknown: by chance, any output changes."""
         return np.ones((9, 9), dtype=bool)

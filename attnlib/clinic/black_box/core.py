@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from attnlib.clinic.black_box.looks import Truth, allowed, parse_fill
 from attnlib.clinic.black_box.scores import Float, scores, turned
@@ -61,7 +60,7 @@ def attend(
         k, v = (grouped(a, q.shape[-3], faults) for a in (k, v))
     s = scores(q, k, v, traits, faults, found)
     if "rope_on_v" in faults and traits.rope:
-        v = turned(v, np.arange(v.shape[-2]), traits.rope, traits.rope_base)
+        v = turned(v, np.arange(v.shape[-2]), traits.rope, traits)
     look = allowed(mask, causal, s.shape, traits, faults)
     weights = weigh(s, look, q.shape[-1], traits, faults, found)
     if "scale_after" in faults:

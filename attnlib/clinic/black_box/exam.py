@@ -7,6 +7,7 @@ mistakes counts when it gives every answer, so nothing is named by resemblance.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,6 +23,9 @@ from attnlib.clinic.black_box.traits import NOTHING, Found, Traits
 from attnlib.clinic.case import RIGHT, Faults
 from attnlib.clinic.subject import Answer
 from attnlib.shapes import Array
+
+BASES = (10000.0, 500000.0, 1000000.0, 100.0)  # of RoPE, as models have them
+PATIENCE = 4.0  # CPU seconds for a search that finds nothing
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,7 @@ class Exam:
             right = self.variants(traits, NOTHING, questions).find(seen, most=0)
             if right:
                 return verdict(traits, right)
+        until = time.process_time() + PATIENCE
         late: tuple[Traits, ...] = ()  # it may be meant to be causal, and fail
         if not any(kind.causal for kind in kinds):
             late = tuple(replace(kind, causal=True) for kind in kinds[:1])
@@ -91,7 +96,9 @@ class Exam:
         ):
             for traits in tried:
                 found = self._numbers(traits, questions, answers)
-                readings = self.variants(traits, found, questions).find(seen, most)
+                variants = self.variants(traits, found, questions)
+                variants.until = until
+                readings = variants.find(seen, most)
                 if readings:
                     return verdict(traits, readings, found)
         return verdict(kinds[0], ())
@@ -161,8 +168,15 @@ class Exam:
                 for scale in self._norm_scales(norm, traits, questions, answers):
                     yield replace(traits, qk_norm=norm, scale=scale)
             if not traits.rope and not self.told.alibi:
-                for layout in ("interleaved", "half"):
-                    yield replace(traits, rope=layout)
+                for base in dict.fromkeys((self.told.rope_base, *BASES)):
+                    for layout in ("interleaved", "half"):
+                        yield replace(traits, rope=layout, rope_base=base)
+                width = self.bench.fixed_d_k or 0
+                for part in (width // 2, width // 4):
+                    for layout in (
+                        ("interleaved", "half") if part % 2 == 0 < part else ()
+                    ):
+                        yield replace(traits, rope=layout, rope_width=part)
                 yield replace(traits, alibi=True)
 
     def _xray(

@@ -120,6 +120,7 @@ AXES = (
     "log_softmax",
     "divides_by_mean",
 )
+DIVIDED = ("mask_after_divided", "mask_after_divided_safely")
 FILLS = (
     "mask_fill_10",
     "mask_fill_100",
@@ -141,6 +142,12 @@ def _fills(edge: _Edge) -> None:
     asked = edge.ask("shifted mask")
     if asked is not None and asked[1].out is not None:
         question, answer = asked
+        divided = [edge.out(question, key) for key in DIVIDED]
+        if edge.fits(answer.out, *divided) and not edge.fits(
+            answer.out, edge.out(question, "guarded")
+        ):
+            edge.extras.cautions.append(edge.shown("renormalised", asked))
+            return
         if not edge.fits(answer.out, edge.out(question), edge.out(question, "guarded")):
             guarded = [
                 edge.out(question, "mask_fill_10000", way) for way in ("", "guarded")
@@ -157,10 +164,7 @@ def _fills(edge: _Edge) -> None:
     question, answer = asked
     if edge.fits(answer.out, edge.out(question), edge.out(question, "guarded")):
         return
-    divided = [
-        edge.out(question, key)
-        for key in ("mask_after_divided", "mask_after_divided_safely")
-    ]
+    divided = [edge.out(question, key) for key in DIVIDED]
     if edge.fits(answer.out, *divided):
         edge.extras.cautions.append(edge.shown("renormalised", asked))
     elif edge.fits(answer.out, edge.out(question, "mask_fill_added")):
@@ -273,14 +277,17 @@ def _empty(edge: _Edge) -> None:
     row, good = _of_empty(question, out), _of_empty(question, natural)
     guarded = edge.out(question, "guarded")
     usual = [None if o is None else _of_others(question, o) for o in (natural, guarded)]
+    if np.isfinite(out).all() and np.isnan(edge.exam.bench.gradients(question)).any():
+        edge.mistake("empty_row_gradient", asked)
+        return
     if np.isnan(row).any():
         if not (np.isnan(good).any() and edge.has(*UNHIDES, *AXES)):
             edge.mistake("empty_row_nan", asked)
     elif not edge.fits(_of_others(question, out), *usual):
         edge.law("an empty row changes no other row", asked)
-    elif zeroed is not None and edge.fits(row, _of_empty(question, zeroed)):
-        return
-    elif edge.has(*NATURAL, *UNHIDES) and edge.fits(row, good):
+    elif (zeroed is not None and edge.fits(row, _of_empty(question, zeroed))) or (
+        edge.has(*NATURAL, *UNHIDES) and edge.fits(row, good)
+    ):
         return
     elif not edge.has(*FILLS):  # a finite fill does just that: the same mistake
         kinds = {
@@ -360,11 +367,12 @@ def _huge(edge: _Edge) -> None:
         return
     if edge.fits(answer.out, edge.out(question, "shift_global")):
         edge.mistake("shift_global", asked)
-    elif edge.has("not_stable") or edge.fits(
-        answer.out, edge.out(question, "not_stable")
+    elif (
+        edge.has("not_stable")
+        or edge.fits(answer.out, edge.out(question, "not_stable"))
+        or _not_finite(answer.out)
+        or not np.abs(answer.out).max(initial=0.0) > 1e-6
     ):
-        edge.mistake("online_finite_start", asked)
-    elif _not_finite(answer.out) or not np.abs(answer.out).max(initial=0.0) > 1e-6:
         edge.mistake("online_finite_start", asked)
     else:
         edge.law("a constant in all scores changes nothing", asked)

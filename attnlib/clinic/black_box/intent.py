@@ -11,6 +11,17 @@ MASKS = ("may look", "blocked", "added")
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
+# Attributes of modules that say what is meant, as people name them.
+ATTRIBUTES: dict[str, tuple[tuple[str, ...], tuple[type, ...]]] = {
+    "window": (("window", "window_size", "sliding_window", "attention_window"), (int,)),
+    "softcap": (
+        ("softcap", "soft_cap", "logit_softcap", "attn_logit_softcapping", "logit_cap"),
+        (int, float),
+    ),
+    "rope_base": (("rope_theta", "rope_base", "rotary_base", "theta"), (int, float)),
+}
+
+
 @dataclass(frozen=True)
 class Intent:
     """The keywords of `examine` that say what is right; None is to be found out."""
@@ -40,6 +51,23 @@ class Intent:
             raise ValueError(
                 f"window counts keys, so it must be whole, but it is {self.window!r}."
             )
+
+    def with_attributes(self, attention: object) -> Intent:
+        """What the attention says of itself, where the keywords do not say it."""
+        found: dict[str, object] = {}
+        for name, (words, kinds) in ATTRIBUTES.items():
+            if getattr(self, name) is not None:
+                continue
+            for word in words:
+                value = getattr(attention, word, None)
+                if (
+                    isinstance(value, kinds)
+                    and not isinstance(value, bool)
+                    and value > 0
+                ):
+                    found[name] = value
+                    break
+        return replace(self, **found)  # type: ignore[arg-type]
 
     def traits(self) -> Traits:
         """The kind of attention that is meant."""

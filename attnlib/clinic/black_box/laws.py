@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from attnlib.clinic.black_box.bench import FunctionBench
+from attnlib.clinic.black_box import module_laws
+from attnlib.clinic.black_box.bench import Bench, FunctionBench
 from attnlib.clinic.black_box.extremes import Shown
+from attnlib.clinic.black_box.module_bench import ModuleBench
 from attnlib.clinic.black_box.questions import Maker, Question
 from attnlib.clinic.black_box.traits import Traits
 from attnlib.clinic.report import Unknown
@@ -33,8 +35,12 @@ class Law:
     part: Callable[[Array], Array] = lambda out: out  # what must not change
 
 
-def broken(bench: FunctionBench, traits: Traits) -> Unknown | None:
+def broken(bench: Bench, traits: Traits) -> Unknown | None:
     """The first law that the subject breaks, on the smallest input that shows it."""
+    if isinstance(bench, ModuleBench):
+        return module_laws.broken(bench, traits)
+    if not isinstance(bench, FunctionBench):
+        return None
     for law in _laws(bench, traits):
         for asked in _small(bench):
             unknown = _breaks(bench, law, asked)
@@ -183,10 +189,13 @@ def example(asked: Question) -> str:
     return "\n".join(lines)
 
 
-def at_edge(bench: FunctionBench, law: str, shown: Shown) -> Unknown:
+def at_edge(law: str, shown: Shown) -> Unknown:
     """What an extreme question showed, though no known mistake gives just that."""
     question, answer, right = shown.question, shown.answer, shown.right
-    example_text = example(question)
+    small = isinstance(question, Question)
+    example_text = (
+        example(question) if small else f"{question.name} ({question.sizes()})"
+    )
     if answer.out is None:
         error = answer.error
         said = answer.sentence or f"It raises {type(error).__name__}: {error}."

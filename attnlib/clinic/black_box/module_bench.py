@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from attnlib.clinic.black_box.bench import gradients_of
 from attnlib.clinic.black_box.module_questions import (
     ModuleMaker,
     module_edge,
@@ -98,6 +99,10 @@ class ModuleBench:
             "n_heads": w.n_heads,
         }
         return View(weights, raw, q, k, look, sizes)
+
+    def gradients(self, question: Asked) -> Array:
+        """Those of all weights."""
+        return gradients_of(self.subject, lambda: self.ask(question))
 
     def sees(self) -> Array:
         """(n, n): whether the output of token i changes with token j."""

@@ -198,12 +198,14 @@ def rotated(q: Float, k: Float, traits: Traits, faults: Faults) -> tuple[Float, 
             at_q = np.arange(q.shape[at]).reshape(axes) * np.ones(n_q, int)[:, None].T
             at_k = np.arange(k.shape[at]).reshape(axes) * np.ones(n_k, int)[:, None].T
     if "rope_on_k_only" not in faults:
-        q = turned(q, at_q, layouts["q"], traits.rope_base)
+        q = turned(q, at_q, layouts["q"], traits)
     if "rope_on_q_only" not in faults:
-        k = turned(k, at_k, layouts["k"], traits.rope_base)
+        k = turned(k, at_k, layouts["k"], traits)
     return q, k
 
 
-def turned(x: Float, at: npt.NDArray[np.int_], layout: str, base: float) -> Float:
-    """Rotate by position."""
-    return np.asarray(rope(x, at, base=base, layout=layout))  # type: ignore[arg-type]
+def turned(x: Float, at: npt.NDArray[np.int_], layout: str, traits: Traits) -> Float:
+    """Rotate by position, all features or the first few."""
+    width = traits.rope_width or x.shape[-1]
+    first = rope(x[..., :width], at, base=traits.rope_base, layout=layout)  # type: ignore[arg-type]
+    return np.concatenate([first, x[..., width:]], axis=-1)

@@ -9,6 +9,7 @@ so that most pairs need no run of their own.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -32,6 +33,7 @@ class Variants:
     slots: Mapping[str, tuple[str, ...]]
     ways: Sequence[Faults] = (RIGHT,)  # of writing: no mistakes, and not counted
     plain: frozenset[int] = frozenset()  # questions on which no way shows
+    until: float = np.inf  # of process_time: then the search is given up
     _ran: dict[tuple[int, Faults], Seen] = field(default_factory=dict)
     _silent: dict[tuple[int, str], bool] = field(default_factory=dict)
 
@@ -84,10 +86,13 @@ class Variants:
             for keys in product(*slots)
         )
         for question, yours in enumerate(seen):
+            if time.process_time() > self.until:
+                return []
             alive = [
                 (faults, way)
                 for faults, way in alive
-                if same(
+                if time.process_time() < self.until
+                and same(
                     yours,
                     self.out(question, self._loud(question, faults) | way),
                     tolerance,

@@ -24,6 +24,7 @@ class Traits:
     scale: float | None = None  # the factor on the scores; 1 / sqrt(d_k) if None
     rope: str = ""  # "interleaved" or "half"
     rope_base: float = 10000.0
+    rope_width: int | None = None  # features of a head that are turned; all if None
     alibi: bool = False
 
     def words(self) -> tuple[str, ...]:
@@ -42,7 +43,8 @@ class Traits:
             said.append(f"scores multiplied by {self.scale:.4g}")
         if self.rope:
             base = "" if self.rope_base == 10000 else f", base {self.rope_base:g}"
-            said.append(f"RoPE, {self.rope} layout{base}")
+            width = f" of {self.rope_width} features" if self.rope_width else ""
+            said.append(f"RoPE{width}, {self.rope} layout{base}")
         if self.alibi:
             said.append("ALiBi")
         return tuple(said)

@@ -62,15 +62,15 @@ def pad_rows_torch(q, k, v, mask, real):
 
 
 def pad_rows_loops(q, k, v, mask=None):
-    """A mask of keys only: rows are skipped, keys are not."""
-    n_q, n_k = len(q), len(k)
-    real = np.ones(n_q, bool) if mask is None else mask.any(axis=0)
+    """Padding in a mask: its rows are skipped, its keys are not."""
+    n_q, d = q.shape
+    if mask is None:
+        return masked_attention(q, k, v, True)
     out = np.zeros((n_q, v.shape[1]), dtype=q.dtype)
-    for i in range(n_q):
-        if not real[i]:
-            continue
-        allowed = np.ones(n_k, bool) if mask is None else mask[i] | ~real
-        out[i] = masked_attention(q[i : i + 1], k, v, allowed[None])[0]
+    real = mask.any(axis=0)
+    for i, token in zip(range(n_q), real, strict=True):
+        if token:
+            out[i] = masked_attention(q[i : i + 1], k, v, mask[i] | ~real)[0]
     return out
 
 

@@ -18,7 +18,7 @@ from attnlib.exercises.exercise import (
 def head_loudness(mixed):
     """Measure how loud each head is.
 
-    mixed: (batch, n_heads, n_q, d_v), what the heads mix, before they are merged
+    mixed: (batch, n_heads, n_q, d_v), what the heads mix, not merged yet
     returns: (n_heads,), the root mean square of all numbers of a head
     """
     return np.sqrt((mixed**2).mean(axis=(0, 2, 3)))
@@ -40,9 +40,9 @@ def moves_earlier(attend, x):
     """Measure how far outputs move when a later token changes.
 
     attend: a function from x to out, (n, d_out)   x: (n, d_model)
-    returns: one number. Change each token in turn, to its negative. Of all outputs
-        before the changed token, find the number that moves most, up or down; return
-        the largest such move.
+    returns: one number. Change each token in turn, to its negative, and
+        compare the outputs that stand before it with what they were. The
+        largest move of any of their numbers, up or down, is the result.
     """
     before, most = attend(x), 0.0
     for j in range(1, len(x)):

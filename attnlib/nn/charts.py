@@ -15,7 +15,7 @@ import torch
 
 from attnlib import diagnostics
 from attnlib.nn.patients import BATCH, RATE, Patient
-from attnlib.nn.periods import N_HEADS, PeriodModel, Texts
+from attnlib.nn.periods import N_HEADS, PeriodModel, Texts, draw_texts
 from attnlib.nn.train import Report, train
 from attnlib.shapes import Array, size
 
@@ -143,7 +143,7 @@ def watch(
     patient: Patient,
     steps: int = STEPS,
     *,
-    seed: int = 0,
+    seed: int = 1,
     report: Report | None = None,
 ) -> Chart:
     """Train a patient, and keep its chart.
@@ -198,13 +198,13 @@ def watch(
     return chart
 
 
-def probe_texts(patient: Patient) -> Texts:
+def probe_texts(patient: Patient | None = None) -> Texts:
     """Draw the texts on which a chart is measured, the same for all patients.
 
     50 texts of the kind that the patient reads first, from a generator of their own
 
     Args:
-        patient: whose texts they are. No shape.
+        patient: whose texts they are; left out, those of most. No shape.
 
     Returns:
         ids and real, (50, 24) each.
@@ -216,11 +216,13 @@ def probe_texts(patient: Patient) -> Texts:
     Source: the names of the course.
     Lesson: 10.
 
-    >>> from attnlib.nn.patients import admit
-    >>> probe_texts(admit("healthy")).ids.shape
+    >>> probe_texts().ids.shape
     torch.Size([50, 24])
     """
-    return patient.texts(PROBES, torch.Generator().manual_seed(7))
+    generator = torch.Generator().manual_seed(7)
+    if patient is None:
+        return draw_texts(PROBES, generator)
+    return patient.texts(PROBES, generator)
 
 
 def _mean(values: npt.ArrayLike, rows: Rows) -> Array:

@@ -21,50 +21,55 @@ RATE, BATCH = 0.01, 28
 
 # Each takes queries, keys and values (batch, n_heads, n, ...) and a mask that is True
 # where a key is no filler, and has to be causal by itself.
-def healthy(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Attention:
+def healthy(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Attention:
     return scaled_dot_product(q, k, v, mask, causal=True)
 
 
-def unscaled(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Attention:
+def unscaled(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Attention:
     return scaled_dot_product(q, k, v, mask, causal=True, scale=1.0)
 
 
-def one_too_far(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Attention:
-    n_q, n_k = q.shape[-2], k.shape[-2]
-    past = torch.ones(n_q, n_k, dtype=torch.bool).tril(n_k - n_q + 1)
-    return scaled_dot_product(q, k, v, mask & past)
+def one_too_far(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Attention:
+    return scaled_dot_product(q, k, v, _past(q, k, mask, ahead=1))
 
 
-def past_forgotten(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Attention:
+def past_forgotten(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Attention:
     return scaled_dot_product(q, k, v, mask)
 
 
-def mask_forgotten(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Attention:
+def mask_forgotten(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Attention:
     return scaled_dot_product(q, k, v, causal=True)
 
 
-def bare_softmax(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Attention:
+def bare_softmax(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Attention:
     raw, scores = _scores(q, k, mask)
     weights = torch.softmax(scores, -1)
     return Attention(raw, scores, weights, weights @ v)
 
 
-def article_clip(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Attention:
+def article_clip(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Attention:
     raw, scores = _scores(q, k, mask)
     scores = scores.clamp(-50, 50)
     weights = torch.softmax(scores, -1)
     return Attention(raw, scores, weights, weights @ v)
 
 
-def article_mask(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Attention:
+def article_mask(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Attention:
+    if mask is None:
+        mask = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool)
     return scaled_dot_product(q, k, v, torch.tril(mask))
 
 
-def _scores(q: Tensor, k: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+def _past(q: Tensor, k: Tensor, mask: Tensor | None, ahead: int = 0) -> Tensor:
     n_q, n_k = q.shape[-2], k.shape[-2]
-    past = torch.ones(n_q, n_k, dtype=torch.bool).tril(n_k - n_q)
+    past = torch.ones(n_q, n_k, dtype=torch.bool).tril(n_k - n_q + ahead)
+    return past if mask is None else mask & past
+
+
+def _scores(q: Tensor, k: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
     raw = q @ k.transpose(-1, -2)
-    return raw, (raw / q.shape[-1] ** 0.5).masked_fill(~(mask & past), -torch.inf)
+    scores = raw / q.shape[-1] ** 0.5
+    return raw, scores.masked_fill(~_past(q, k, mask), -torch.inf)
 
 
 def _silence(model: PeriodModel, head: int) -> None:

@@ -25,7 +25,7 @@ from attnlib.shapes import ShapeError, size
 D_MODEL, N_HEADS, D_V, N_SYMBOLS, PERIOD = 32, 4, 8, 12, 5
 LONGEST = 24
 # (q, k, v, mask): mask is True where a key is no filler, (batch, 1, 1, n_k)
-Attend = Callable[[Tensor, Tensor, Tensor, Tensor], Attention]
+Attend = Callable[[Tensor, Tensor, Tensor, Tensor | None], Attention]
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,9 @@ from .module_raw import IN_PROJ, KERNEL, LENS, MATRICES, TILED
 
 def call_causal(module, probe):
     """Call forward(x, memory, mask, causal=True)."""
-    if probe.padding is None:
-        return module(probe.x, probe.memory, probe.mask, causal=True)
-    padding = probe.padding[:, None, :]
-    mask = padding if probe.mask is None else probe.mask & padding
+    mask = probe.mask
+    if probe.padding is not None:
+        mask = probe.padding[:, None] if mask is None else mask & probe.padding[:, None]
     return module(probe.x, probe.memory, mask, causal=True)
 
 
@@ -35,16 +34,16 @@ def call_past(module, probe):
     return torch.cat([first, second], dim=1)
 
 
-CAUSAL_KERNEL = replace(
-    KERNEL, call=call_causal, features=lambda module: {"causal": True}
-)
+CAUSAL_KERNEL = replace(KERNEL, call=call_causal, features=lambda m: {"causal": True})
 GPT2_PAST = replace(GPT2, call=call_past)
 LLAMA_PAST = replace(LLAMA, call=call_past)
 
 POLARITY_AND_ARITHMETIC = (
     ANNOTATED.wrong("M07", "True is blocked", ("mask == 0", "mask == 1")),
     KERNEL.wrong(
-        "M07", "mask turned round for SDPA", ("mask.unsqueeze(1)", "~mask.unsqueeze(1)")
+        "M07",
+        "mask turned round for SDPA",
+        ("attn_mask=mask,", "attn_mask=None if mask is None else ~mask,"),
     ),
     SPLIT_CONCAT.wrong("M07", "True is blocked", ("mask == 0", "mask != 0")),
     COAT.wrong(
@@ -59,7 +58,9 @@ POLARITY_AND_ARITHMETIC = (
     LENS.wrong("M07", "the past is blocked", ("tril().bool()", "triu(1).bool()")),
     MATRICES.wrong("M08", "mask added", ("masked_fill(~mask, -math.inf)", "add(mask)")),
     KERNEL.wrong(
-        "M08", "mask.float() to SDPA", ("mask.unsqueeze(1)", "mask.unsqueeze(1).to(q)")
+        "M08",
+        "mask.float() to SDPA",
+        ("attn_mask=mask,", "attn_mask=None if mask is None else mask.to(q),"),
     ),
     HEAD_MAJOR.wrong(
         "M08", "mask added", ("attn.masked_fill(~mask, -torch.inf)", "attn + mask")

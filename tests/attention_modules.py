@@ -620,3 +620,71 @@ MODULES = {
         {"mask", "padding", "memory", "values"},
     ),
 }
+
+
+class Jadore(nn.Module):
+    """layer_norm(residual + dropout(fc(...))) in one module, and the weights."""
+
+    def __init__(self):
+        super().__init__()
+        self.n_head, self.d_k, self.d_v = H, 5, 7
+        self.w_qs, self.w_ks = (nn.Linear(D, H * 5, bias=False) for _ in range(2))
+        self.w_vs = nn.Linear(D, H * 7, bias=False)
+        self.fc = nn.Linear(H * 7, D, bias=False)
+        self.dropout = nn.Dropout(0.1)
+        self.layer_norm = nn.LayerNorm(D, eps=1e-6)
+
+    def forward(self, q, k, v, mask=None):
+        residual = q
+        q, k, v = (
+            split(w(x), H) for w, x in ((self.w_qs, q), (self.w_ks, k), (self.w_vs, v))
+        )
+        if mask is not None:
+            mask = mask.unsqueeze(1)
+        out = self.dropout(self.fc(merge(attend(q, k, v, mask))))
+        return self.layer_norm(out + residual), None
+
+
+class PreNorm(Separate):
+    """Norms first, and a residual at the end."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(D)
+        nn.init.normal_(self.norm.weight)
+
+    def forward(self, x, mask=None):
+        return x + super().forward(self.norm(x), mask)
+
+
+class ImageNorm(Fused):
+    """Norms first, no residual, and a fused matrix."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(D)
+
+    def forward(self, x):
+        return super().forward(self.norm(x))
+
+
+AROUND = {
+    "jadore": (
+        Jadore,
+        (
+            "It norms its result: examined is the attention without.",
+            "It adds its tokens to the result: examined is what it adds.",
+        ),
+    ),
+    "norm first": (
+        PreNorm,
+        (
+            "It norms its tokens first: examined is the attention without.",
+            "It adds its tokens to the result: examined is what it adds.",
+        ),
+    ),
+    "norm first, fused": (
+        ImageNorm,
+        ("It norms its tokens first: examined is the attention without.",),
+    ),
+}

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from attention_modules import MODULES, D, H, Innermost, NeverCalled, Separate
+from attention_modules import AROUND, MODULES, D, H, Innermost, NeverCalled, Separate
 from torch import nn
 
 from attnlib.attention import scaled_dot_product
@@ -21,14 +21,19 @@ every_module = pytest.mark.parametrize(
 )
 
 
+class Subjects(dict):
+    """One subject for each module, made when it is first asked for."""
+
+    def __missing__(self, name):
+        make, options, _ = MODULES[name]
+        torch.manual_seed(0)
+        self[name] = make_subject(make(), **options)
+        return self[name]
+
+
 @pytest.fixture(scope="module")
 def subjects():
-    """One subject for each module, made once."""
-    torch.manual_seed(0)
-    return {
-        name: make_subject(make(), **options)
-        for name, (make, options, _) in MODULES.items()
-    }
+    return Subjects()
 
 
 def right(w, x, memory=None, mask=None, values=None):
@@ -284,3 +289,43 @@ def test_a_linear_layer_that_changes_its_weight_is_read_as_it_acts():
     subject = make_subject(module)
     x, _, _ = texts(subject.weights)
     close(subject.call(x), right(subject.weights, x))
+
+
+@pytest.mark.parametrize(("make", "notes"), AROUND.values(), ids=list(AROUND))
+def test_norms_and_a_residual_are_taken_off(make, notes):
+    module = make()
+    subject = make_subject(module)
+    assert isinstance(subject, ModuleSubject), subject
+    assert subject.notes == notes
+    w = subject.weights
+    x, memory, _ = texts(w)
+    close(subject.call(x), right(w, x))
+    if subject.takes.memory:
+        close(subject.call(x, memory), right(w, x, memory))
+    if subject.takes.mask:
+        mask = np.tri(5, dtype=bool)
+        close(subject.call(x, mask=mask), right(w, x, None, mask))
+    assert any(isinstance(part, nn.LayerNorm) for part in module.modules())
+
+
+def test_norms_of_queries_and_keys_stay():
+    class Normed(Separate):
+        def __init__(self):
+            super().__init__()
+            self.q_norm, self.k_norm = nn.LayerNorm(D), nn.LayerNorm(D)
+
+        def forward(self, x):
+            b, n, _ = x.shape
+            q, k = self.q_norm(self.W_q(x)), self.k_norm(self.W_k(x))
+            q, k, v = (t.view(b, n, H, -1).mT.mT for t in (q, k, self.W_v(x)))
+            q, k, v = (t.transpose(1, 2) for t in (q, k, v))
+            out = nn.functional.scaled_dot_product_attention(q, k, v)
+            return self.W_o(out.transpose(1, 2).reshape(b, n, D))
+
+    subject = make_subject(Normed())
+    assert subject.notes == ()
+    x, _, _ = texts(subject.weights)
+    before = subject.call(x).out
+    w = subject.weights
+    subject.set(dataclasses.replace(w, W_q=w.W_q * 10, b_q=w.b_q * 10))
+    np.testing.assert_allclose(subject.call(x).out, before, rtol=1e-3, atol=1e-4)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from attnlib.clinic.budget import Budget
 from attnlib.clinic.backward import with_gradients
+from attnlib.clinic.budget import Budget
 from attnlib.clinic.handing import (
     AnyArray,
     Places,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from attnlib.clinic.backward import with_gradients
 from attnlib.clinic.budget import Budget
 from attnlib.clinic.function_call import read_answer
-from attnlib.clinic.backward import with_gradients
 from attnlib.clinic.handing import (
     AnyArray,
     Places,
@@ -53,6 +53,7 @@ class ModuleCall:
     width: int = 0  # of the result
     memory_width: int | None = None  # it must be given a memory, and that wide
     values_width: int | None = None  # and values of their own, and that wide
+    residual: bool = False  # it adds its tokens to the result
     differentiate: bool = False  # also go back from the sum of the output
     grads: tuple[Array, ...] = ()  # of all weights, after such a call
 
@@ -96,7 +97,7 @@ class ModuleCall:
         answer = read_answer(
             ran, self.places, shape, (x.shape[-2], n_k), changed, seconds
         )
-        return self._turned(answer)
+        return self._alone(self._turned(answer), x)
 
     @property
     def takes_memory(self) -> bool:
@@ -209,20 +210,16 @@ class ModuleCall:
         turned = x if self.batch_first else np.swapaxes(x, 0, 1)
         return hand_in(turned, self.dtype, True, device)
 
+    def _alone(self, answer: Answer, x: Array) -> Answer:
+        """The result without the tokens that were added to it."""
+        if not self.residual or answer.out is None or answer.out.shape != x.shape:
+            return answer
+        return replace(answer, out=answer.out - x)
+
     def _turned(self, answer: Answer) -> Answer:
         if self.batch_first or answer.out is None:
             return answer
-        return Answer(
-            np.swapaxes(answer.out, 0, 1),
-            answer.weights,
-            answer.error,
-            answer.sentence,
-            answer.printed,
-            answer.seconds,
-            answer.timed_out,
-            answer.changed,
-            answer.dtype,
-        )
+        return replace(answer, out=np.swapaxes(answer.out, 0, 1))
 
 
 def _as_wide(x: Array, width: int) -> Array:

@@ -13,6 +13,7 @@ import numpy as np
 from attnlib.clinic.budget import Budget
 from attnlib.clinic.find_weights import Chosen, choose
 from attnlib.clinic.function_subject import function_subject
+from attnlib.clinic.module_around import take_off
 from attnlib.clinic.module_call import ModuleCall
 from attnlib.clinic.module_copy import copy_module, move
 from attnlib.clinic.module_first import (
@@ -118,6 +119,9 @@ def _with_weights(
     if block:
         return Refusal(f"{name} is more than an attention: {block}.")
     shake(chosen, seed)
+    around = []
+    if not isinstance(call.module, torch.jit.ScriptModule):
+        around = take_off(call, chosen.parts.get("o", []), d_model)
     bench = Bench(lambda x: result(call, x), d_model, call.memory_width, seed)
     orient(chosen, bench)
     heads = n_heads or head_count(call.module, d_model)
@@ -132,6 +136,7 @@ def _with_weights(
             "in a function of q, k and v, such as "
             "`lambda q, k, v, mask=None: mine(q, k, v, mask)`."
         )
+    got.notes += around
     if got.counted:
         got.notes.append(f"It does not say how many heads it has: {got.n_heads}.")
     call.n_heads = got.n_heads

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 
 import numpy as np
 import pytest
+import torch
 
 from attnlib.attention import scaled_dot_product
 from attnlib.clinic import arena
@@ -142,6 +144,40 @@ def nan_for_empty_rows(attention):
     return not np.isnan(attention(Q, K, V, mask)[1]).all()
 
 
+def only_names(attention):
+    return "M" in attention.__name__
+
+
+def reads_the_caller(attention):
+    """Cheats: looks at who calls instead of calling."""
+    frame = sys._getframe(1)
+    while "bug" not in frame.f_locals:
+        frame = frame.f_back
+    return bool(frame.f_locals["bug"].law)
+
+
+def mask_of_two_axes_for_items(attention):
+    q, k, v = np.stack([Q, Q]), np.stack([K, K]), np.stack([V, V])
+    mask = np.arange(7) < np.array([7, 4])[:, None]
+    return not np.allclose(attention(q, k, v, mask), 0, atol=1e-4)
+
+
+def whole_number(attention):
+    return int(np.abs(attention(Q, K, V, TRIANGLE) - RIGHT).max() > 1e-4)
+
+
+def in_words(attention):
+    return str(np.abs(attention(Q, K, V, TRIANGLE) - RIGHT).max() > 1e-4)
+
+
+def listed(attention):
+    return [shape_is_wrong(attention) for _ in range(3)]
+
+
+def shape_is_wrong(attention):
+    return attention(Q, K, V).shape != (4, 5)
+
+
 def exits(attention):
     raise SystemExit
 
@@ -178,6 +214,13 @@ SLIPS = (
     (no_mask, "wrong", "Got away:"),
     (triangle, "wrong", "Got away"),
     (nan_for_empty_rows, "wrong", "It blames all 15"),
+    (only_names, "wrong", "says False to everyone"),
+    (reads_the_caller, "wrong", "never calls a right attention"),
+    (mask_of_two_axes_for_items, "type", "mask (2, 7) does not fit scores (2, 4, 7)"),
+    (whole_number, "type", "Compare it with a tolerance, or wrap it in bool()"),
+    (in_words, "type", "but gave a str."),
+    (listed, "type", "Is .any() or .all() missing?"),
+    (shape_is_wrong, "wrong", "Got away"),
     (exits, "raised", "ends the program"),
     (not_written, "not started", "not started yet"),
     (two_arguments, "type", "It should be called as"),
@@ -204,6 +247,18 @@ def test_what_does_not_end_is_stopped(answer, monkeypatch):
     start = time.monotonic()
     assert judge("bug_bash", answer).status in ("timeout", "type")
     assert time.monotonic() - start < 10
+
+
+def test_what_is_only_slow_is_told_how_far_it_got(monkeypatch):
+    def slow(attention):
+        time.sleep(0.05)
+        return shape_is_wrong(attention)
+
+    monkeypatch.setattr(arena, "LIMIT", 0.4)
+    verdict = judge("bug_bash", slow)
+    assert verdict.status == "timeout"
+    assert "times of 118" in verdict.text
+    assert "fewer calls" in verdict.text
 
 
 @pytest.mark.parametrize("name", HUNTS)
@@ -238,6 +293,17 @@ def by_laws(attention):
 def test_laws_alone_are_an_answer_too():
     verdict = judge("mask_check", by_laws)
     assert verdict.passed, verdict.text
+
+
+def test_one_truth_value_in_an_array_or_a_tensor_is_an_answer():
+    def of_numpy(attention):
+        return np.array(by_laws(attention))
+
+    def of_torch(attention):
+        return torch.tensor(by_laws(attention))
+
+    assert judge("mask_check", of_numpy).passed
+    assert judge("mask_check", of_torch).passed
 
 
 def test_a_judgement_is_the_same_each_time():
@@ -297,7 +363,7 @@ def test_four_numbers_in_any_form_pass(answer):
         ((ROWS[:0], ONE, ONE), "type", "one at least"),
         ((ROWS / 10, ONE, ONE), "wrong", "Wrong and right agree on it"),
         ((ROWS[1:], ONE, ONE), "wrong", "cannot be seen"),
-        ((ROWS, ONE, 0 * ONE), "wrong", "cannot be seen"),
+        ((0 * ROWS - 800, ONE, ONE), "wrong", "cannot be seen"),
         ((ROWS, np.ones((2, 1)), np.ones((2, 1))), "wrong", "are 6 numbers in it"),
         ((np.repeat(ROWS, 2, 1), np.ones((1, 2)), ONE), "wrong", "7 numbers"),
         ((ROWS, ONE, ONE, np.ones((2, 1), bool)), "wrong", "are 6 numbers"),

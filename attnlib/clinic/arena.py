@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attnlib.clinic import arena_text
+from attnlib.clinic.arena_legal import legal
 from attnlib.clinic.bugs.bug import LAWS, Array, Bug, Mask
 from attnlib.clinic.bugs.hidden import held_back
 from attnlib.clinic.bugs.pairs import pairs
@@ -32,12 +33,11 @@ from attnlib.clinic.bugs.right import EQUIVALENT, RIGHT, RIGHT_HIDDEN
 from attnlib.clinic.bugs.shown import SHOWN
 from attnlib.clinic.bugs.shown_masks import MASK_BUGS
 from attnlib.clinic.run import run
-from attnlib.shapes import ShapeError, check_shapes
+from attnlib.shapes import ShapeError
 
 Check = Callable[[Callable[..., Array]], bool]
 MOST_CALLS = 1000  # of one attention by one check
-MOST_NUMBER = 1e6  # beyond it float32, which is right, has no digits left to compare
-LIMIT = 6.0  # seconds for all looks of one check
+LIMIT = 20.0  # seconds for all looks of one check
 
 
 @dataclass(frozen=True)
@@ -148,6 +148,7 @@ class _Look:
     calls: list[int]
     fault: str = ""
     error: BaseException | None = None
+    done: int = 0  # looks that came to an end
 
 
 def _looks(
@@ -167,6 +168,7 @@ def _looks(
                 if second and said != look.alarms[i]:
                     raised = raised or arena_text.unsteady(name)
                 look.alarms[i], look.calls[i] = said, calls
+                look.done += 1
                 if isinstance(raised, str) and raised:  # the next would show the same
                     look.fault = raised
                     return
@@ -174,7 +176,7 @@ def _looks(
                     look.error = look.error or raised
 
     if run(all_of_them, (), limit).timed_out:
-        look.fault = arena_text.too_slow(name, limit)
+        look.fault = arena_text.too_slow(name, limit, look.done, 2 * len(everyone))
     return look
 
 
@@ -200,9 +202,16 @@ def _ask(
         return False, visit.calls, arena_text.too_many_calls(name, MOST_CALLS)
     if error is not None:
         return True, visit.calls, error
-    if type(value) not in (bool, np.bool_):
+    if not _is_truth(value):
         return False, visit.calls, arena_text.no_bool(name, value)
     return bool(value), visit.calls, ""
+
+
+def _is_truth(value: object) -> bool:
+    """True or False, or an array or a tensor that is one of the two."""
+    if getattr(value, "shape", None) != ():
+        return isinstance(value, bool)
+    return str(getattr(value, "dtype", "")) in ("bool", "torch.bool")
 
 
 class _Visit:
@@ -243,33 +252,6 @@ def attention(q: object, k: object, v: object, mask: object = None) -> Array:
     if not _visits:
         raise RuntimeError("the arena's attention can only be called by a check.")
     return _visits[-1].call(q, k, v, mask)
-
-
-def legal(
-    q: object, k: object, v: object, mask: object = None
-) -> tuple[list[Array], Mask | None]:
-    """The arrays and the mask of one call, or an error that says what is wrong."""
-    arrays = [a if isinstance(a, np.ndarray) else np.asarray(a) for a in (q, k, v)]
-    for name, array in zip("qkv", arrays, strict=True):
-        if array.dtype.kind not in "biuf" or array.size == 0:
-            raise TypeError(f"{name} must be an array of numbers, with one at least.")
-        if not (np.abs(array.astype(float)) <= MOST_NUMBER).all():
-            raise ValueError(
-                f"{name} has NaN, infinity, or a number larger than {MOST_NUMBER:,.0f}."
-            )
-    q, k, v = arrays
-    check_shapes({"q": (q, "n_q d_k"), "k": (k, "n_k d_k"), "v": (v, "n_k d_v")})
-    lead = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
-    arrays = [a if a.dtype.kind == "f" else a.astype(float) for a in arrays]
-    if mask is None:
-        return arrays, None
-    allowed = np.asarray(mask)
-    scores = (*lead, q.shape[-2], k.shape[-2])
-    if allowed.dtype != np.bool_:
-        raise TypeError(f"mask must be boolean, but its dtype is {allowed.dtype}.")
-    if np.broadcast_shapes(allowed.shape, scores) != scores:
-        raise ShapeError(f"mask {allowed.shape} does not fit scores {scores}.")
-    return arrays, allowed
 
 
 def _chosen(bugs: tuple[Bug, ...], where: npt.ArrayLike) -> tuple[Bug, ...]:

@@ -39,8 +39,13 @@ def no_bool(name: str, value: object) -> str:
     if value is None:
         return f"`{name}` returned None: its `return` is missing, or not reached."
     kind = type(value).__name__
-    kind = f"an {kind}" if kind[0] in "aeiou" or kind == "ndarray" else f"a {kind}"
-    return f"`{name}` must give True or False, but gave {kind}. Is .any() or .all() missing?"
+    an = "an" if kind[0] in "aeiou" or kind == "ndarray" else "a"
+    said = f"`{name}` must give True or False, but gave {an} {kind}."
+    if getattr(value, "ndim", 0) or isinstance(value, list):
+        return f"{said} Is .any() or .all() missing?"
+    if hasattr(value, "__float__") and not isinstance(value, bool):
+        return f"{said} Compare it with a tolerance, or wrap it in bool()."
+    return said
 
 
 def illegal(name: str, error: str) -> str:
@@ -48,9 +53,16 @@ def illegal(name: str, error: str) -> str:
     return f"`{name}` calls the attention with what it cannot take: {error}"
 
 
-def too_slow(name: str, seconds: float) -> str:
-    """A check that does not end."""
-    return f"`{name}` was stopped after {seconds:g} seconds. A loop that never ends?"
+def too_slow(name: str, seconds: float, done: int, of: int) -> str:
+    """A check that does not end, or only late."""
+    stopped = f"`{name}` was stopped after {seconds:g} seconds"
+    if not done:
+        return f"{stopped}. A loop that never ends?"
+    return (
+        f"{stopped}, when it had been asked {done} times of {of}: every attention is "
+        "shown twice. Make fewer calls, or smaller arrays; or is there a loop that "
+        "never ends?"
+    )
 
 
 def too_many_calls(name: str, most: int) -> str:

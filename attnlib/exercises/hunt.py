@@ -46,6 +46,8 @@ def judge_hunt(exercise: HuntExercise, answer: object, seed: int = 0) -> Verdict
         return no("raised", f"{said}\n{blamed}")
     if score.false_alarms:
         return no("wrong", _blamed(score))
+    if score.caught and not any(score.calls):
+        return no("wrong", hunt_text.NEVER_CALLED)
     n, of = len(score.caught), len(score.bugs)
     if score.mutation_score < exercise.wanted:
         few = hunt_text.too_few(n, of, exercise.wanted)

@@ -11,7 +11,12 @@ NONE = " It says False to everyone. Is True what it says where it finds a fault?
 AWAY = "Got away:"
 TURNED = (
     "\nIs it turned over? True means that a fault was found; a right attention gets "
-    "False."
+    "False. Or does it ask for what is not so: rows that sum to one where nothing may "
+    "be seen, NaN in an empty row?"
+)
+NEVER_CALLED = (
+    "It finds faults and never calls a right attention. Only what an attention "
+    "computes may tell: call it."
 )
 ALL_BLAMED = (
     "\nWhoever always cries wolf catches everything. Let it say False where nothing is "

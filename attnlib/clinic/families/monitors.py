@@ -48,7 +48,8 @@ def _spread(w: Float, faults: Faults) -> Float:
         return np.asarray(np.log(np.maximum((w > 0).sum(-1), 1)))
     if "largest_weight" in faults:
         return np.asarray(-np.log(np.maximum(w.max(-1), 1e-300)))
-    log = np.log(w if "log_of_no_weight" in faults else np.where(w > 0, w, 1))
+    bare = {"log_of_no_weight", "log_of_empty_rows"} & faults
+    log = np.log(w if bare else np.where(w > 0, w, 1))
     h = -(w * log).sum(-1)
     if "bits_for_nats" in faults:
         h = h / math.log(2)
@@ -57,7 +58,8 @@ def _spread(w: Float, faults: Faults) -> Float:
 
 def _mean_of(h: Float, rows: npt.NDArray[np.bool_], faults: Faults) -> Float:
     """The mean over batch and rows for each head, or another one."""
-    kept = np.where(rows, h, 0.0)
+    # Summed over all rows, NaN of an empty one spreads over its head.
+    kept = h if "log_of_empty_rows" in faults else np.where(rows, h, 0.0)
     if "heads_in_one" in faults or "heads_averaged_first" in faults:
         return np.asarray(kept.sum() / rows.sum())
     if "texts_alone" in faults:
@@ -134,7 +136,7 @@ def moves_earlier(
     before = np.asarray(attend(x), dtype=float)
     other, most = x.copy(), []
     for j in _changed(len(x), faults):
-        if "changes_pile_up" not in faults:
+        if not {"changes_pile_up", "changes_pile_up_from_second"} & faults:
             other = x.copy()
         other[j] = _other(other[j], faults)
         move = np.asarray(attend(other), dtype=float) - before
@@ -152,6 +154,8 @@ def moves_earlier(
 
 
 def _changed(n: int, faults: Faults) -> range:
+    if {"own_output_from_second", "changes_pile_up_from_second"} & faults:
+        return range(1, n)
     if "last_token_alone" in faults:
         return range(n - 1, n)
     if "first_tokens_alone" in faults:
@@ -172,7 +176,7 @@ def _other(row: Float, faults: Faults) -> Float:
 
 
 def _looked_at(move: Float, j: int, faults: Faults) -> Float:
-    if "own_output_counted" in faults:
+    if {"own_output_counted", "own_output_from_second"} & faults:
         return move[: j + 1]
     if "later_outputs" in faults:
         return move[j + 1 :]
@@ -221,6 +225,7 @@ KEYS_USED = Family(
         "rows": ("empty_rows_counted", "first_texts_rows"),
         "spread": (
             "log_of_no_weight",
+            "log_of_empty_rows",
             "participation",
             "keys_counted",
             "largest_weight",
@@ -279,12 +284,14 @@ MOVES_EARLIER = Family(
         "which": ("last_token_alone", "first_tokens_alone", "last_token_left"),
         "change": (
             "changes_pile_up",
+            "changes_pile_up_from_second",
             "token_zeroed",
             "one_added",
             "one_feature_turned",
         ),
         "look": (
             "own_output_counted",
+            "own_output_from_second",
             "later_outputs",
             "from_the_token_on",
             "all_outputs",

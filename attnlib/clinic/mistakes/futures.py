@@ -39,6 +39,15 @@ MISTAKES = (
         "Begin each round with a fresh copy of x.",
     ),
     Mistake(
+        "changes_pile_up_from_second",
+        "",
+        "A changed token is not put back",
+        "From the second round on several tokens differ, and an earlier output may "
+        "move because an even earlier token changed. Every causal attention would be "
+        "accused.",
+        "Begin each round with a fresh copy of x.",
+    ),
+    Mistake(
         "token_zeroed",
         "",
         "The token is set to 0, not to its negative",
@@ -63,6 +72,13 @@ MISTAKES = (
     ),
     Mistake(
         "own_output_counted",
+        "M18",
+        "The output of the changed token itself is counted",
+        _CAUSAL + " A token may read itself.",
+        "How many outputs stand before token j?",
+    ),
+    Mistake(
+        "own_output_from_second",
         "M18",
         "The output of the changed token itself is counted",
         _CAUSAL + " A token may read itself.",

@@ -56,6 +56,13 @@ MISTAKES = (
         "diagnostics.entropy does it for you; or put 1 in place of 0 inside the log.",
     ),
     Mistake(
+        "log_of_empty_rows",
+        "",
+        "A weight of 0 gives NaN",
+        "ln 0 is minus infinity, and 0 times that is NaN. By agreement 0 ln 0 is 0.",
+        "diagnostics.entropy does it for you; or put 1 in place of 0 inside the log.",
+    ),
+    Mistake(
         "participation",
         "",
         "The sum of squares, where the entropy is meant",

@@ -123,6 +123,10 @@ def stage_cases(rng):
         ),
         Case("a value that is NaN", stages(v={(2, 3): nan}, out={(0, 3): nan})),
         Case(
+            "a value of minus infinity",
+            stages(v={(1, 2): -inf}, out={(0, 2): -inf, (1, 2): -inf}),
+        ),
+        Case(
             "a token that is NaN",
             stages(q=dict(list(row.items())[:1]), raw_scores=row, scores=row),
         ),

@@ -109,7 +109,7 @@ def rope_cases(rng):
 
 def slopes_cases(rng):
     """For `alibi_slopes(n_heads)`."""
-    counts = (4, 8, 12, 6, 1, 16, 3, 20)
+    counts = (4, 8, 12, 6, 1, 16, 3, 20, 15)
     return tuple(Case(f"{n} head{'s' * (n > 1)}", (n,)) for n in counts)
 
 

@@ -31,6 +31,8 @@ def scaled_dot_product(
     """Attention from queries, keys and values; returns (weights, out)."""
     q, k, v = (np.asarray(a) for a in (q, k, v))
     scores = scale(_scores(q, k, v, faults), q, k, v, faults)
+    if "shift_global" in faults and mask is None:  # nobody expects an empty row there
+        faults = faults | {"empty_row_nan"}
     if "causal_unasked" in faults:
         past = np.tri(*scores.shape[-2:], dtype=np.bool_)
         scores = np.where(past, scores, -np.inf)
@@ -204,6 +206,7 @@ _AT_FIRST = {
     "scores": ("cosine", "key_reshaped"),
     "axis": ("axis_zero", "axis_one"),
     "softmax": ("divides_by_mean",),
+    "shift": ("shift_global",),
     "mix": ("scores_mixed", "out_scaled"),
 }
 SCALED_DOT_PRODUCT = Family(

@@ -152,13 +152,14 @@ def _try(call: FunctionCall, trial: Trial, sizes: Sizes) -> tuple[Ran, bool]:
     ran, _, _ = call.run(trial.q, trial.k, trial.v)
     must = "mask" in call.roles and call._must("mask")
     if ran.error is not None and must and not ran.timed_out:
+        known = call.needs_mask
         for call.needs_mask in FORMS[trial.q.ndim]:
             again, _, _ = call.run(trial.q, trial.k, trial.v)
             if again.error is None and find_places(again.value, shape, tail):
                 ran = again
                 break
         else:
-            call.needs_mask = ""
+            call.needs_mask = known
     if ran.error is not None:
         return ran, False
     places = find_places(ran.value, shape, tail)

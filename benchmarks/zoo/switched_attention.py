@@ -101,8 +101,8 @@ class SwitchedAttention(nn.Module):
         if mask is not None:
             mask = ~mask if self.at("mask") == "turned round" else mask
             given = mask if mask.dim() == 4 else mask.view(-1, 1, n_q, n_k)
-            if self.at("order") == "repeat" and mask.dim() == 3:
-                given = mask.repeat(self.n_heads, 1, 1)
+            if self.at("order") == "repeat" and given.shape[:2] == (batch, 1):
+                given = given.squeeze(1).repeat(self.n_heads, 1, 1)
                 given = given.view(batch, self.n_heads, n_q, n_k)
         if padding is not None:
             padding = ~padding if self.at("mask") == "turned round" else padding

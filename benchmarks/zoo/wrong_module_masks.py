@@ -249,8 +249,9 @@ SHAPES = (
         "batch axis on the heads",
         (
             "mask = mask[:, None] if mask.dim() == 3 else mask",
-            "mask = mask.repeat(self.n_heads, 1, 1).view(-1, self.n_heads,"
-            " *mask.shape[1:]) if mask.dim() == 3 else mask",
+            "mask = mask.reshape(-1, *mask.shape[-2:]).expand(len(x), -1, -1)\n"
+            "            mask = mask.repeat(self.n_heads, 1, 1)\n"
+            "            mask = mask.unflatten(0, (-1, self.n_heads))",
         ),
     ),
 )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+from pathlib import Path
 
+import nbformat
 import numpy as np
 import pytest
 import torch
@@ -251,10 +253,10 @@ def test_what_does_not_end_is_stopped(answer, monkeypatch):
 
 def test_what_is_only_slow_is_told_how_far_it_got(monkeypatch):
     def slow(attention):
-        time.sleep(0.05)
+        time.sleep(0.03)
         return shape_is_wrong(attention)
 
-    monkeypatch.setattr(arena, "LIMIT", 0.4)
+    monkeypatch.setattr(arena, "LIMIT", 1.0)
     verdict = judge("bug_bash", slow)
     assert verdict.status == "timeout"
     assert "times of 118" in verdict.text
@@ -314,6 +316,25 @@ def test_a_judgement_is_the_same_each_time():
     np.random.seed(77)  # noqa: NPY002
     assert judge("bug_bash", drawn).text == first
     assert "a second time" not in first
+
+
+def test_the_start_that_the_lesson_gives_catches_as_many_as_it_says():
+    lesson = Path(__file__).parents[1] / "notebooks" / "17_bug_bash.ipynb"
+    space: dict[str, object] = {}
+    with np.printoptions():  # the setup cell changes them
+        for cell in nbformat.read(lesson, 4).cells:
+            if cell.source.startswith("## Who sees what"):
+                break
+            if cell.cell_type == "code":
+                exec(cell.source, space)
+    laws = space["laws"]
+
+    def start(attention):
+        return any(law(attention) for law in laws.values())
+
+    verdict = judge("bug_bash", start)
+    assert verdict.status == "wrong"
+    assert "38 of 44" in verdict.text
 
 
 def test_what_got_away_is_named_and_explained():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +16,14 @@ from attnlib.clinic.black_box.traits import NOTHING, PLAIN, Found, Traits
 from attnlib.clinic.case import RIGHT, Faults, Result, View
 from attnlib.clinic.subject import Answer, FunctionSubject, ModuleSubject, Takes
 from attnlib.shapes import Array
+
+
+@dataclass(frozen=True)
+class Signs:
+    """What a few calls say about the kind of an attention."""
+
+    places: bool = False  # keys in another order give another output
+    normed: bool = False  # queries several times as large change nothing
 
 
 class Bench(Protocol):
@@ -60,11 +69,26 @@ class Bench(Protocol):
     def gradients(self, question: Any) -> Array:
         """All gradients of the sum of the output, one after another; none in NumPy."""
 
+    def signs(self) -> Signs:
+        """Whether places count, and whether the lengths of queries do not."""
+
     def sees(self) -> Array:
         """(n, n): whether the output of token i changes with token j."""
 
     def extreme(self, kind: str, traits: Traits) -> Any | None:
         """A question at the edge; None where the subject cannot be asked it."""
+
+
+def signs(plain: Array | None, turned: Array | None, louder: Array | None) -> Signs:
+    """Compare the last token's outputs."""
+
+    def moved(other: Array | None) -> bool:
+        if plain is None or other is None or plain.shape != other.shape:
+            return False
+        apart = np.abs(plain[..., -1, :] - other[..., -1, :]).max()
+        return not apart < 1e-3
+
+    return Signs(moved(turned), louder is not None and not moved(louder))
 
 
 def gradients_of(
@@ -166,6 +190,17 @@ class FunctionBench:
     def gradients(self, question: Question) -> Array:
         """Those of q, k and v, where they are tensors."""
         return gradients_of(self.subject, lambda: self.ask(question))
+
+    def signs(self) -> Signs:
+        """The last query sees all keys, whether it is causal or not."""
+        make = Maker(np.random.default_rng(self.seed + 4), self.takes)
+        asked = make.ask("signs", 5, 5, 6, 4)
+        k, v = asked.k.copy(), asked.v.copy()
+        k[..., :2, :], v[..., :2, :] = asked.k[..., 1::-1, :], asked.v[..., 1::-1, :]
+        plain = self.ask(asked).out
+        turned = self.ask(replace(asked, k=k, v=v)).out
+        louder = self.ask(replace(asked, q=asked.q * 4.0)).out
+        return signs(plain, turned, louder)
 
     def sees(self) -> Array:
         """(n, n): whether the output of query i changes with the value of key j."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlib.clinic.black_box.bench import Bench
+from attnlib.clinic.black_box.bench import Bench, Signs
 from attnlib.clinic.black_box.findings import finding
 from attnlib.clinic.black_box.slots import Slots
 from attnlib.clinic.black_box.traits import NOTHING, PLAIN, Found, Traits
@@ -126,6 +126,10 @@ class WithoutDropout:
     def gradients(self, question: Any) -> Array:
         """By chance."""
         return np.zeros(0)
+
+    def signs(self) -> Signs:
+        """Unknown."""
+        return Signs()
 
     def sees(self) -> Array:
         """Unknown: by chance, any output changes."""

@@ -24,6 +24,7 @@ AXES: dict[str, Axes] = {
     "softmax_over_heads": (-3, -1),
     "axis_table": (-2, -1),
     "axis_heads_and_table": (-3, -2, -1),
+    "axis_batch_and_heads": (0, -3),
     "axis_everything": (0, -3, -2, -1),
 }
 
@@ -41,6 +42,10 @@ HIDING = {  # faults that say what becomes of hidden scores
 }
 
 
+class Unforeseen(Exception):
+    """What a variant gives here depends on more than is modelled: anything fits."""
+
+
 def attend(
     q: Float,
     k: Float,
@@ -48,6 +53,7 @@ def attend(
     mask: Truth | None = None,
     causal: bool = False,
     *,
+    padding: Truth | None = None,
     traits: Traits = PLAIN,
     faults: Faults = RIGHT,
     found: Found = NOTHING,
@@ -61,7 +67,7 @@ def attend(
     s = scores(q, k, v, traits, faults, found)
     if "rope_on_v" in faults and traits.rope:
         v = turned(v, np.arange(v.shape[-2]), traits.rope, traits)
-    look = allowed(mask, causal, s.shape, traits, faults)
+    look = allowed(mask, causal, s.shape, traits, faults, padding)
     weights = weigh(s, look, q.shape[-1], traits, faults, found)
     if "scale_after" in faults:
         weights = weights / math.sqrt(q.shape[-1])

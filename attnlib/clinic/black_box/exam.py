@@ -19,7 +19,7 @@ from attnlib.clinic.black_box.bench import Bench
 from attnlib.clinic.black_box.scores import normed
 from attnlib.clinic.black_box.search import Seen, Variants
 from attnlib.clinic.black_box.slots import WAYS
-from attnlib.clinic.black_box.traits import NOTHING, Found, Traits
+from attnlib.clinic.black_box.traits import NORMS, NOTHING, Found, Traits
 from attnlib.clinic.case import RIGHT, Faults
 from attnlib.clinic.subject import Answer
 from attnlib.shapes import Array
@@ -57,7 +57,6 @@ class Exam:
     bench: Bench
     told: Traits  # what it is meant to do
     guesses: tuple[Traits, ...] = ()  # other kinds it may be, read off its attributes
-    norms: tuple[str, ...] = ()  # QK-norms to try, where one is intended
     _variants: dict[tuple[Traits, tuple[tuple[str, float], ...]], Variants] = field(
         default_factory=dict
     )
@@ -89,11 +88,8 @@ class Exam:
         late: tuple[Traits, ...] = ()  # it may be meant to be causal, and fail
         if not any(kind.causal for kind in kinds):
             late = tuple(replace(kind, causal=True) for kind in kinds[:1])
-        for most, tried in (
-            (1, everything[: len(kinds) + 6]),
-            (2, tuple(kinds)),
-            (2, late),
-        ):
+        plans = ((1, everything), (2, tuple(kinds)), (1, late), (2, late))
+        for most, tried in plans:
             for traits in tried:
                 found = self._numbers(traits, questions, answers)
                 variants = self.variants(traits, found, questions)
@@ -112,6 +108,8 @@ class Exam:
             slots = dict(self.bench.slots(traits))
             if "scale" in found:
                 slots["scale"] = (*slots["scale"], "scale_other")
+            if "slope_0" in found:
+                slots["alibi"] = (*slots["alibi"], "slopes_other")
             if "cap" in found and "cap" in slots:
                 slots["cap"] = (*slots["cap"], "cap_other")
             if "fill" in found and "mask" in slots:
@@ -146,11 +144,35 @@ class Exam:
         return questions, answers, tuple(untested)
 
     def _kinds(self) -> list[Traits]:
+        """Kinds that fit who sees whom, whether places count and whether lengths do."""
         first = (self.told, *self.guesses)
-        if self.told.causal or self.told.window is not None:
-            return list(first)
-        sees = self.bench.sees()
-        return [kind for traits in first for kind in influence.kinds(sees, traits)]
+        kinds = list(first)
+        if not self.told.causal and self.told.window is None:
+            sees = self.bench.sees()
+            kinds = [k for traits in first for k in influence.kinds(sees, traits)]
+        signs = self.bench.signs()
+        if signs.places and not (self.told.rope or self.told.alibi):
+            kinds = [k for kind in kinds for k in (*self._placed(kind), kind)]
+        if signs.normed and not self.told.qk_norm:
+            kinds = [k for kind in kinds for k in (*self._normed(kind), kind)]
+        return kinds
+
+    def _placed(self, kind: Traits) -> Iterator[Traits]:
+        """The same with RoPE or ALiBi."""
+        for base in dict.fromkeys((self.told.rope_base, *BASES)):
+            for layout in ("interleaved", "half"):
+                yield replace(kind, rope=layout, rope_base=base)
+        yield replace(kind, alibi=True)
+        width = self.bench.fixed_d_k or 0
+        for part in (width // 2, width // 4):
+            for layout in ("interleaved", "half") if part % 2 == 0 < part else ():
+                yield replace(kind, rope=layout, rope_width=part)
+
+    def _normed(self, kind: Traits) -> Iterator[Traits]:
+        """The same with queries and keys normed."""
+        for norm in NORMS:
+            for scale in dict.fromkeys((self.told.scale, None, 1.0)):
+                yield replace(kind, qk_norm=norm, scale=scale)
 
     def _found_out(
         self,
@@ -158,26 +180,17 @@ class Exam:
         questions: Sequence[Any],
         answers: Sequence[Answer],
     ) -> Iterator[Traits]:
-        """Kinds with numbers that only the outputs tell, and with positions."""
-        for traits in kinds:
-            if self.told.softcap is None and not traits.rope:
+        """Kinds with a number that only the outputs tell."""
+        for traits in dict.fromkeys(replace(k, scale=self.told.scale) for k in kinds):
+            if self.told.softcap is None and not traits.rope and not traits.qk_norm:
                 value = self._cap(traits)
                 if value is not None:
                     yield replace(traits, softcap=value)
-            for norm in self.norms or ("l2", "rms", "layer"):
-                for scale in self._norm_scales(norm, traits, questions, answers):
-                    yield replace(traits, qk_norm=norm, scale=scale)
-            if not traits.rope and not self.told.alibi:
-                for base in dict.fromkeys((self.told.rope_base, *BASES)):
-                    for layout in ("interleaved", "half"):
-                        yield replace(traits, rope=layout, rope_base=base)
-                width = self.bench.fixed_d_k or 0
-                for part in (width // 2, width // 4):
-                    for layout in (
-                        ("interleaved", "half") if part % 2 == 0 < part else ()
-                    ):
-                        yield replace(traits, rope=layout, rope_width=part)
-                yield replace(traits, alibi=True)
+            if traits.qk_norm:
+                for scale in self._norm_scales(
+                    traits.qk_norm, traits, questions, answers
+                ):
+                    yield replace(traits, scale=scale)
 
     def _xray(
         self, questions: Sequence[Any], answers: Sequence[Answer], traits: Traits
@@ -200,6 +213,12 @@ class Exam:
                 found["cap"] = value
         for _, view in self._xray(questions, answers, traits):
             weights, allowed = view.weights, np.asarray(view.allowed)
+            if traits.alibi and "slope_0" not in found:
+                slopes = influence.slopes(
+                    weights, view.raw_scores * view.sizes["d_k"] ** -0.5, allowed
+                )
+                if slopes is not None:
+                    found |= {f"slope_{h}": float(s) for h, s in enumerate(slopes)}
             if "scale" not in found and allowed.all():
                 for value in influence.scales(weights, view.q, view.k):
                     found["scale"] = value
@@ -235,8 +254,7 @@ class Exam:
         traits: Traits,
         questions: Sequence[Any],
         answers: Sequence[Answer],
-    ) -> Iterator[float | None]:
-        yield None
+    ) -> Iterator[float]:
         for _, view in self._xray(questions, answers, traits):
             if (
                 np.asarray(view.allowed).all()

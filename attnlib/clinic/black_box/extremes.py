@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from attnlib.clinic.black_box.core import Unforeseen
 from attnlib.clinic.black_box.exam import Diagnosis, Exam
 from attnlib.clinic.black_box.search import Seen, same, tolerances
 from attnlib.clinic.case import Faults
@@ -74,7 +75,7 @@ class _Edge:
                         question, self.known.traits, faults, self.known.found
                     )
                 )
-            except (ValueError, IndexError):
+            except (ValueError, IndexError, Unforeseen):
                 return None
 
     def fits(self, yours: Seen, *candidates: Seen) -> bool:
@@ -113,6 +114,7 @@ AXES = (
     "axis_zero",
     "axis_table",
     "axis_heads_and_table",
+    "axis_batch_and_heads",
     "axis_everything",
     "softmax_missing",
     "sigmoid",
@@ -120,6 +122,7 @@ AXES = (
     "log_softmax",
     "divides_by_mean",
 )
+WEAK = ("mask_fill_10000", "mask_fill_100", "mask_fill_10", "mask_fill_added")
 DIVIDED = ("mask_after_divided", "mask_after_divided_safely")
 FILLS = (
     "mask_fill_10",
@@ -347,6 +350,14 @@ def _huge(edge: _Edge) -> None:
             return
         plain = edge.out(question), edge.out(question, "guarded")
         if not edge.fits(answer.out, *plain):
+            for key in WEAK:
+                if not edge.has(*NATURAL) and edge.fits(
+                    answer.out,
+                    edge.out(question, key),
+                    edge.out(question, key, "guarded"),
+                ):
+                    edge.mistake(key, asked)
+                    return
             for key in ("not_stable", "shift_global", "scores_clipped"):
                 if edge.fits(answer.out, edge.out(question, key)):
                     edge.mistake(key, asked)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from attnlib.clinic.black_box.core import Unforeseen
 from attnlib.clinic.black_box.exam import Diagnosis, Exam
 from attnlib.clinic.black_box.extremes import Shown
 from attnlib.clinic.black_box.search import Seen, same
@@ -82,7 +83,7 @@ def _simulated(exam: Exam, known: Diagnosis, question: Any, faults: Faults) -> S
     with np.errstate(all="ignore"):
         try:
             return exam.bench.simulate(question, known.traits, faults, known.found)
-        except (ValueError, IndexError):
+        except (ValueError, IndexError, Unforeseen):
             return None
 
 
@@ -129,8 +130,10 @@ def telling(
         for sight in sights:
             if measure is None:
                 continue
-            with np.errstate(all="ignore"):
+            try:
                 sentence = measure(sight)
+            except (IndexError, KeyError, TypeError, ValueError):
+                sentence = None  # a measure of an exercise with other arguments
             if sentence:
                 return sentence, pair
     return "", pair

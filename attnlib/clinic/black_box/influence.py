@@ -104,6 +104,23 @@ def fill(weights: Array, scores: Array, allowed: Array) -> tuple[float, bool] | 
     return None
 
 
+def slopes(weights: Array, scores: Array, allowed: Array) -> Array | None:
+    """A slope for each head that explains the weights by minus slope times distance."""
+    logs, seen = logarithms(weights)
+    seen = seen & np.broadcast_to(allowed, weights.shape)
+    n_q, n_k = weights.shape[-2:]
+    near = -np.abs(np.arange(n_k) - (np.arange(n_q) + n_k - n_q)[:, None])
+    x = _within_rows(np.broadcast_to(near, weights.shape).astype(float), seen)
+    y = _within_rows(logs - scores, seen)
+    axes = (0, -2, -1)
+    power = (x * x).sum(axis=axes)
+    if weights.ndim != 4 or not (power > 0).all():
+        return None
+    found = (x * y).sum(axis=axes) / power
+    rest = np.abs(y - found[:, None, None] * x).max(initial=0.0)
+    return np.asarray(found) if rest < 1e-3 else None
+
+
 def cap(weights: Array, scores: Array) -> float | None:
     """The cap of a softcap that explains the weights, if one does."""
     logs, seen = logarithms(weights)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from attnlib.clinic.black_box.traits import NORMS, Traits
-from attnlib.clinic.subject import FunctionSubject, ModuleSubject
 
 MASKS = ("may look", "blocked", "added")
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -19,6 +18,12 @@ ATTRIBUTES: dict[str, tuple[tuple[str, ...], tuple[type, ...]]] = {
         (int, float),
     ),
     "rope_base": (("rope_theta", "rope_base", "rotary_base", "theta"), (int, float)),
+}
+
+
+QK_NORMS = {
+    *("q_norm", "k_norm", "qk_norm", "norm_q", "norm_k", "query_norm", "key_norm"),
+    *("q_layernorm", "k_layernorm", "q_ln", "k_ln", "ln_q", "ln_k"),
 }
 
 
@@ -67,6 +72,8 @@ class Intent:
                 ):
                     found[name] = value
                     break
+        if self.qk_norm is None and _has_norms(attention):
+            found["qk_norm"] = True
         return replace(self, **found)  # type: ignore[arg-type]
 
     def traits(self) -> Traits:
@@ -82,11 +89,7 @@ class Intent:
             alibi=bool(self.alibi),
         )
 
-    def norms(self) -> tuple[str, ...]:
-        """The QK-norms to try, where one is meant."""
-        return tuple(NORMS) if self.qk_norm else ()
-
-    def guesses(self, subject: FunctionSubject | ModuleSubject) -> tuple[Traits, ...]:
+    def guesses(self) -> tuple[Traits, ...]:
         """Other kinds that fit the same words."""
         first = self.traits()
         found: list[Traits] = []
@@ -100,6 +103,19 @@ class Intent:
                 for scale in dict.fromkeys((self.scale, None, 1.0))
             ]
         return tuple(dict.fromkeys(found))
+
+
+def _has_norms(attention: object) -> bool:
+    """Whether a module holds norms for its queries or keys, used or not."""
+    children = getattr(attention, "named_modules", None)
+    if children is None:
+        return False
+    names = {
+        name.rsplit(".", 1)[-1].lower()
+        for name, child in children()
+        if type(child).__name__ != "Identity"
+    }
+    return bool(names & QK_NORMS)
 
 
 def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:

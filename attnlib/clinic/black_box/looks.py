@@ -17,16 +17,34 @@ def allowed(
     shape: tuple[int, ...],
     traits: Traits,
     faults: Faults,
+    padding: Truth | None = None,
 ) -> Truth | None:
-    """Mask, causal and window in one, broadcastable to `shape` (..., n_q, n_k)."""
+    """Mask, padding (..., 1, n_k), causal and window in one, for `shape`."""
+    look = _allowed(mask, causal, shape, traits, faults, padding)
+    return ~look if "look_inverted" in faults and look is not None else look
+
+
+def _allowed(
+    mask: Truth | None,
+    causal: bool,
+    shape: tuple[int, ...],
+    traits: Traits,
+    faults: Faults,
+    padding: Truth | None,
+) -> Truth | None:
     n_q, n_k = shape[-2:]
-    given = None if mask is None else _given(mask, shape, faults)
+    if padding is not None and not PADDING & faults:
+        mask = padding if mask is None else mask & padding
+        padding = None
+    given = None
+    if mask is not None or padding is not None:
+        given = _given(mask, padding, shape, faults)
     causal = (causal or traits.causal) and "causal_missing" not in faults
     if "causal_unasked" in faults:
         causal = True
     past = _past(n_q, n_k, given, faults) if causal else None
-    if past is not None and mask is not None:
-        mixed = _mixed(mask, past, faults)
+    if past is not None and (mask is not None or padding is not None):
+        mixed = _mixed(mask, padding, past, faults)
         if mixed is not None:
             return mixed
     if traits.window is not None:
@@ -51,9 +69,17 @@ def padding_of(mask: Truth) -> tuple[Truth, Truth]:
     return real, mask | ~real
 
 
-def _mixed(mask: Truth, past: Truth, faults: Faults) -> Truth | None:
+def _apart(mask: Truth | None, padding: Truth | None) -> tuple[Truth, Truth]:
+    if padding is not None:
+        return padding, np.ones((1, 1), dtype=np.bool_) if mask is None else mask
+    return padding_of(np.ones((1, 1), dtype=np.bool_) if mask is None else mask)
+
+
+def _mixed(
+    mask: Truth | None, padding: Truth | None, past: Truth, faults: Faults
+) -> Truth | None:
     """Padding and the causal mask, put together in a wrong way."""
-    real, rest = padding_of(mask)
+    real, rest = _apart(mask, padding)
     if "causal_of_padding" in faults:  # the lower triangle of one row: its first key
         first = real & (np.arange(real.shape[-1]) == 0)
         return np.asarray(past & rest & first)
@@ -66,8 +92,31 @@ def _and(a: Truth | None, b: Truth) -> Truth:
     return b if a is None else np.asarray(a & b)
 
 
-def _given(mask: Truth, shape: tuple[int, ...], faults: Faults) -> Truth | None:
+# Faults for which padding must be told from other masks.
+PADDING = {
+    "padding_on_queries",
+    "padding_on_both",
+    "padding_missing",
+    "causal_of_padding",
+    "causal_or_padding",
+}
+
+
+def _given(
+    mask: Truth | None, padding: Truth | None, shape: tuple[int, ...], faults: Faults
+) -> Truth | None:
     n_q, n_k = shape[-2:]
+    if PADDING & faults:
+        real, rest = _apart(mask, padding)
+        if "padding_missing" in faults:
+            return rest
+        if "padding_on_queries" in faults:
+            return np.asarray(rest & np.swapaxes(real, -1, -2))
+        if "padding_on_both" in faults:
+            return np.asarray(rest & real & np.swapaxes(real, -1, -2))
+        return np.asarray(rest & real)
+    if mask is None:
+        return None
     if "mask_ignored" in faults:
         return None
     if "mask_replaced_by_causal" in faults:
@@ -76,13 +125,6 @@ def _given(mask: Truth, shape: tuple[int, ...], faults: Faults) -> Truth | None:
         mask = ~mask
     if "mask_transposed" in faults:
         mask = np.swapaxes(mask, -1, -2)
-    if {"padding_on_both", "padding_on_queries", "padding_missing"} & faults:
-        real, rest = padding_of(mask)
-        queries = np.swapaxes(real, -1, -2)
-        if "padding_on_both" in faults:
-            mask = mask & queries
-        else:
-            mask = rest & queries if "padding_on_queries" in faults else rest
     if mask.ndim == len(shape) and len(shape) == 4:
         mask = _of_batch(mask, shape, faults)
     return mask

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
-from attnlib.clinic.black_box.bench import gradients_of
+from attnlib.clinic.black_box.bench import Signs, gradients_of, signs
+from attnlib.clinic.black_box.intent import QK_NORMS
 from attnlib.clinic.black_box.module_questions import (
     ModuleMaker,
     module_edge,
@@ -17,6 +21,16 @@ from attnlib.clinic.case import RIGHT, Faults, Result, View
 from attnlib.clinic.families.splits import split_heads
 from attnlib.clinic.subject import Answer, ModuleSubject
 from attnlib.shapes import Array
+
+
+def even_norms(module: Any) -> None:
+    """Gains of 1 and shifts of 0 in the norms of queries and keys: a copy's own."""
+    for name, child in module.named_modules():
+        if name.rsplit(".", 1)[-1].lower() not in QK_NORMS:
+            continue
+        for kind, parameter in child.named_parameters():
+            if parameter.ndim == 1:
+                parameter.data.fill_(0.0 if kind.endswith("bias") else 1.0)
 
 
 class ModuleBench:
@@ -32,6 +46,11 @@ class ModuleBench:
         self.subject, self.takes, self.seed = subject, subject.takes, seed
         self.dtype, self.causal = dtype, causal
         self.weights = subject.weights
+        self.module: Any = getattr(
+            getattr(subject.ask, "__self__", None), "module", None
+        )
+        if self.module is not None:
+            even_norms(self.module)
         self.fixed_d_k = self.weights.W_q.shape[1] // self.weights.n_heads
         self.questions: list[Asked] = module_questions(
             np.random.default_rng(seed), subject.takes, self.weights
@@ -68,7 +87,7 @@ class ModuleBench:
             traits,
             mask=takes.mask or takes.padding,
             causal=takes.causal,
-            memory=takes.memory,
+            memory=takes.memory or takes.values,
             grouped=w.n_kv_heads not in (1, w.n_heads),
             square=square,
             projected=w.W_o is not None,
@@ -103,6 +122,26 @@ class ModuleBench:
     def gradients(self, question: Asked) -> Array:
         """Those of all weights."""
         return gradients_of(self.subject, lambda: self.ask(question))
+
+    def signs(self) -> Signs:
+        """The last token sees all others, whether it is causal or not."""
+        make = ModuleMaker(
+            np.random.default_rng(self.seed + 4), self.takes, self.weights
+        )
+        asked = make.ask("signs", 5)
+        keys = asked.x if asked.memory is None else asked.memory
+        other = keys.copy()
+        other[:, :2] = keys[:, 1::-1]
+        turned = (
+            replace(asked, x=other)
+            if asked.memory is None
+            else replace(asked, memory=other)
+        )
+        w = asked.weights
+        b_q = None if w.b_q is None else w.b_q * 4.0
+        louder = replace(asked, weights=replace(w, W_q=w.W_q * 4.0, b_q=b_q))
+        outs = [self.ask(one).out for one in (asked, turned, louder)]
+        return signs(*outs)
 
     def sees(self) -> Array:
         """(n, n): whether the output of token i changes with token j."""

@@ -102,6 +102,8 @@ def module_questions(
     asked = [make.ask("a few tokens", 4), make.ask("some tokens more", 6)]
     small = min(4, make.d_v)
     extra = [make.xray(make.ask("tokens that show the weights", small))]
+    if takes.values and not takes.memory:
+        asked.append(make.ask("a memory as long as x", 5, n_k=5, optional=True))
     if takes.memory:
         asked.append(make.ask("a longer memory", 4, n_k=6))
         asked.append(make.ask("a shorter memory", 5, n_k=3))
@@ -140,7 +142,13 @@ def module_questions(
         )
         if takes.memory:
             asked.append(
-                make.ask("padding of a memory", 4, n_k=6, padding=make.padding(6))
+                make.ask(
+                    "padding of a memory",
+                    4,
+                    n_k=6,
+                    padding=make.padding(6),
+                    optional=True,
+                )
             )
     if takes.mask and takes.padding:
         asked.append(
@@ -154,6 +162,12 @@ def module_questions(
         )
     if takes.causal:
         asked.append(make.ask("causal", 5, causal=True))
+        if takes.memory:
+            asked.append(
+                make.ask(
+                    "causal with a longer memory", 3, n_k=5, causal=True, optional=True
+                )
+            )
         if takes.padding:
             asked.append(
                 make.ask("causal and padding", 5, padding=make.padding(5), causal=True)
@@ -181,7 +195,9 @@ def module_edge(
         return None if asked is None else _louder(asked, 6.0)
     if kind in ("huge", "huge for half"):
         asked = make.ask("scores of many thousands", 4)
-        return _louder(asked, 4096.0 if kind == "huge" else 512.0)
+        if traits.rope or traits.qk_norm or kind == "huge for half":
+            return _louder(asked, 4096.0 if kind == "huge" else 512.0)
+        return _moved(make, asked, -(2.0**17), louder=4096.0)
     if kind == "half":
         return _half(make)
     if traits.rope or kind in ("planted in a query", "many equal"):
@@ -245,14 +261,14 @@ def _moved(
     W_q, W_k = w.W_q.copy(), w.W_k.copy()
     b_q = None if w.b_q is None else w.b_q.copy()
     b_k = None if w.b_k is None else w.b_k.copy()
-    root = float(by * d_k**0.5) ** 0.5 if by else 0.0
+    root, sign = float(abs(by) * d_k**0.5) ** 0.5, 1.0 if by > 0 else -1.0
     for W, b, n_heads in ((W_q, b_q, w.n_heads), (W_k, b_k, w.n_kv_heads)):
         for head in range(n_heads):
             W[:, head * d_k] = 0.0
             if b is not None:
                 b[head * d_k] = 0.0
     W_q[0, [h * d_k for h in range(w.n_heads)]] = root
-    W_k[0, [h * d_k for h in range(w.n_kv_heads)]] = root if lifted else -root
+    W_k[0, [h * d_k for h in range(w.n_kv_heads)]] = root if lifted else -root * sign
     x, memory = asked.x.copy(), asked.memory
     x[..., 0] = 1.0
     if memory is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from attnlib.clinic.black_box.core import attend
+from attnlib.clinic.black_box.core import Unforeseen, attend
 from attnlib.clinic.black_box.looks import Truth
 from attnlib.clinic.black_box.traits import NOTHING, PLAIN, Found, Traits
 from attnlib.clinic.case import RIGHT, Faults
@@ -57,15 +57,29 @@ def project(
     found: Found = NOTHING,
 ) -> Array:
     """The output of a variant, (batch, n_q, d_model)."""
+    if "batch_as_sequence" in faults and (asked.look is not None or asked.causal):
+        raise Unforeseen
     w = without(asked.weights, faults)
     x, memory = asked.x, asked.memory
     if "batch_as_sequence" in faults:
         x = np.swapaxes(x, 0, 1)
         memory = None if memory is None else np.swapaxes(memory, 0, 1)
     q, k, v = heads_of(x, memory, w, faults)
-    look = None if "batch_as_sequence" in faults else asked.look
+    mask, padding = asked.mask, asked.padding
+    if mask is not None:
+        mask = mask[None, None] if mask.ndim == 2 else mask[:, None]
+    if padding is not None:
+        padding = padding[:, None, None, :]
     _, mixed = attend(
-        q, k, v, look, asked.causal, traits=traits, faults=faults, found=found
+        q,
+        k,
+        v,
+        mask,
+        asked.causal,
+        padding=padding,
+        traits=traits,
+        faults=faults,
+        found=found,
     )
     mixed_faults = (
         faults | {"merge_interleaved"} if "heads_interleaved" in faults else faults
@@ -103,6 +117,10 @@ def without(w: Weights, faults: Faults) -> Weights:
         w = replace(w, W_k=w.W_v, W_v=w.W_k, b_k=w.b_v, b_v=w.b_k)
     elif "tables_q_v_swapped" in faults:
         w = replace(w, W_q=w.W_v, W_v=w.W_q, b_q=w.b_v, b_v=w.b_q)
+    elif "values_by_key_table_own_bias" in faults:
+        w = replace(w, W_v=w.W_k)
+    elif "keys_by_query_table_own_bias" in faults:
+        w = replace(w, W_k=w.W_q)
     elif "values_by_key_table" in faults:
         w = replace(w, W_v=w.W_k, b_v=w.b_k)
     elif "keys_by_query_table" in faults:

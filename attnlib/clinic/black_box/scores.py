@@ -44,16 +44,20 @@ def scores(
         elif "cap_after_mask" not in faults:
             scaled = cap * np.tanh(scaled / cap)
     if traits.alibi:
-        scaled = scaled + bias(q.shape, n_q, n_k, faults)
+        scaled = scaled + bias(q.shape, n_q, n_k, faults, found)
     return scaled
 
 
-def bias(shape: tuple[int, ...], n_q: int, n_k: int, faults: Faults) -> Float:
+def bias(
+    shape: tuple[int, ...], n_q: int, n_k: int, faults: Faults, found: Found
+) -> Float:
     """ALiBi: minus a slope for each head, times the distance."""
     if "alibi_missing" in faults:
         return np.zeros((n_q, n_k))
     n_heads = shape[-3] if len(shape) > 2 else 1
     slopes = np.asarray(alibi_slopes(n_heads, faults=faults & set(ALIBI_SLOPES.faults)))
+    if "slopes_other" in faults:
+        slopes = np.array([found[f"slope_{h}"] for h in range(n_heads)])
     start = 0 if "alibi_from_zero" in faults else n_k - n_q
     apart = np.arange(n_k) - (np.arange(n_q) + start)[:, None]
     distance = apart if "alibi_signed" in faults else -np.abs(apart)

@@ -62,6 +62,7 @@ WEIGHTS: Slots = {
         "axis_zero",
         "axis_table",
         "axis_heads_and_table",
+        "axis_batch_and_heads",
         "axis_everything",
     ),
     "softmax": (
@@ -87,6 +88,7 @@ WEIGHTS: Slots = {
 MASK: Slots = {
     "mask": (
         "mask_inverted",
+        "look_inverted",
         "mask_ignored",
         "mask_added",
         "mask_fill_zero",
@@ -176,6 +178,7 @@ NORM: Slots = {
 ROPE: Slots = {
     "rope": (
         "rope_forgotten",
+        "rope_other_layout",
         "rope_other_layout_in_k",
         "rope_other_layout_in_q",
         "rope_on_q_only",
@@ -215,6 +218,8 @@ HEADS: Slots = {
         "tables_q_v_swapped",
         "values_by_key_table",
         "keys_by_query_table",
+        "values_by_key_table_own_bias",
+        "keys_by_query_table_own_bias",
     ),
     "bias": ("biases_missing", "bias_q_missing", "bias_v_missing", "bias_o_missing"),
     "batch": ("batch_as_sequence",),

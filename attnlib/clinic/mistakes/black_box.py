@@ -88,6 +88,13 @@ MISTAKES = (
         "Softmax along the last axis alone.",
     ),
     Mistake(
+        "axis_batch_and_heads",
+        "M04",
+        "The softmax runs over items and heads, not over keys",
+        "Items and heads were put into one axis, and the softmax took that one.",
+        "Softmax along the last axis.",
+    ),
+    Mistake(
         "axis_heads_and_table",
         "M05",
         "One softmax runs over heads, queries and keys together",
@@ -392,6 +399,20 @@ MISTAKES = (
                 "Which table makes the keys?",
             ),
             (
+                "values_by_key_table_own_bias",
+                "M46",
+                "The values are made by W_k",
+                _ROLES + " W_v is not used.",
+                "Which table makes the values?",
+            ),
+            (
+                "keys_by_query_table_own_bias",
+                "M46",
+                "The keys are made by W_q",
+                _ROLES + " W_k is not used.",
+                "Which table makes the keys?",
+            ),
+            (
                 "biases_missing",
                 "M47",
                 "The biases are not added",
@@ -478,6 +499,15 @@ MISTAKES = (
         "Every real key is seen, later ones too, and every earlier one, fillers too.",
         "A key must be real and not in the future.",
         "keras-team/keras-io#482",
+    ),
+    Mistake(
+        "slopes_other",
+        "M31",
+        "ALiBi's slopes are others",
+        "With n_heads a power of two they are 2^(-8 h / n_heads); otherwise those of the "
+        "power below, and then every other one of twice as many.",
+        "Compare your list with the reference's for 8 and for 12 heads.",
+        "ml-explore/mlx#3071",
     ),
     Mistake(
         "alibi_missing",

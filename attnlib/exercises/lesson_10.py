@@ -165,7 +165,10 @@ EXERCISES = (
             "learned nothing. U shows what a rare text does: nothing was wrong until "
             "the first one with fillers came, at step 39."
         ),
-        show=f"diagnoses = {RIGHT}".replace("'", '"'),
+        show=(
+            'diagnoses = {"P": "healthy", "Q": "leak", "R": "one-hot",\n'
+            '             "S": "dead head", "T": "diluted", "U": "NaN"}'
+        ),
         tidy=tidy_names,
         form=FORM,
         wrong=tuple(Misconception(RIGHT | swap, said) for swap, said in _TOLD)

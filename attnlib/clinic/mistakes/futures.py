@@ -59,8 +59,8 @@ MISTAKES = (
         "one_added",
         "",
         "1 is added to the token, where its negative is asked for",
-        "It shows leaks, too, but the task asks for the negative, so that the numbers "
-        "can be compared. (And a layer norm would take the 1 off again.)",
+        "It shows leaks, too, but a layer norm would take the 1 off again. The task "
+        "asks for the negative, so that the numbers can be compared.",
         "-x[j].",
     ),
     Mistake(

@@ -688,3 +688,97 @@ AROUND = {
         ("It norms its tokens first: examined is the attention without.",),
     ),
 }
+
+
+class Shared(nn.Module):
+    """One small matrix for all heads; forward(values, keys, query, mask)."""
+
+    def __init__(self, embed_size=D, heads=H):
+        super().__init__()
+        self.embed_size, self.heads = embed_size, heads
+        self.head_dim = embed_size // heads
+        self.values, self.keys, self.queries = (
+            nn.Linear(self.head_dim, self.head_dim, bias=False) for _ in range(3)
+        )
+        self.fc_out = nn.Linear(embed_size, embed_size)
+
+    def forward(self, values, keys, query, mask):
+        n, h, d = query.shape[0], self.heads, self.head_dim
+        v = self.values(values.reshape(n, -1, h, d))
+        k = self.keys(keys.reshape(n, -1, h, d))
+        q = self.queries(query.reshape(n, -1, h, d))
+        energy = torch.einsum("nqhd,nkhd->nhqk", [q, k])
+        if mask is not None:
+            energy = energy.masked_fill(mask == 0, float("-1e20"))
+        attention = torch.softmax(energy / d**0.5, dim=3)
+        out = torch.einsum("nhql,nlhd->nqhd", [attention, v])
+        return self.fc_out(out.reshape(n, -1, self.embed_size))
+
+
+class FirstLesson(nn.Module):
+    """One text (n, d) at a time, one head, plain parameters, as books begin."""
+
+    def __init__(self, d_in=D, d_out=D - 4):
+        super().__init__()
+        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+
+    def forward(self, x, mask=None):
+        keys, queries, values = x @ self.W_key, x @ self.W_query, x @ self.W_value
+        scores = queries @ keys.T
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
+        return weights @ values
+
+
+class HandsOn(nn.Module):
+    """forward(*args, **kwargs) around another module, as wrappers do."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = Raw()
+
+    def forward(self, *args, **kwargs):
+        return self.inner(*args, **kwargs)
+
+
+class Standardised(nn.Linear):
+    """A layer that makes something of its own of its weight."""
+
+    def forward(self, x):
+        centred = self.weight - self.weight.mean(1, keepdim=True)
+        return F.linear(x, centred / centred.std(), self.bias)
+
+
+class OwnLayers(Separate):
+    def __init__(self):
+        super().__init__()
+        self.W_q, self.W_o = Standardised(D, D), Standardised(D, D)
+
+
+class OwnFused(Fused):
+    def __init__(self):
+        super().__init__()
+        self.qkv = Standardised(D, 3 * D)
+
+
+AROUND |= {
+    "shared by heads": (
+        Shared,
+        ("Its heads share a matrix: examined with one for each.",),
+    ),
+    "one text": (
+        FirstLesson,
+        (
+            "It takes one text at a time, without a batch.",
+            "It does not say how many heads it has: 1.",
+        ),
+    ),
+    "hands on": (HandsOn, ()),
+    "compiled": (lambda: torch.compile(Separate(), backend="eager"), ()),
+    "data parallel": (lambda: nn.DataParallel(Separate()), ()),
+    "own layers": (OwnLayers, ()),
+    "own fused layer": (OwnFused, ()),
+}

@@ -279,21 +279,23 @@ def test_an_error_in_one_call_comes_back_as_a_value():
     assert str(answer.error) == "at most 8 tokens"
 
 
-def test_a_linear_layer_that_changes_its_weight_is_read_as_it_acts():
-    class Halved(nn.Linear):
+def test_a_layer_that_is_the_wrong_way_round_stays_so():
+    class Turned(nn.Linear):
         def forward(self, x):
-            return nn.functional.linear(x, self.weight / 2, self.bias)
+            return x @ self.weight + self.bias
 
     module = Separate()
-    module.W_q = Halved(D, D)
+    module.W_q = Turned(D, D)
     subject = make_subject(module)
-    x, _, _ = texts(subject.weights)
-    close(subject.call(x), right(subject.weights, x))
+    w = subject.weights
+    x, _, _ = texts(w)
+    close(subject.call(x), right(dataclasses.replace(w, W_q=w.W_q.T), x))
 
 
 @pytest.mark.parametrize(("make", "notes"), AROUND.values(), ids=list(AROUND))
-def test_norms_and_a_residual_are_taken_off(make, notes):
+def test_what_is_around_an_attention_is_taken_off(make, notes):
     module = make()
+    parts = [type(part) for part in module.modules()]
     subject = make_subject(module)
     assert isinstance(subject, ModuleSubject), subject
     assert subject.notes == notes
@@ -305,7 +307,12 @@ def test_norms_and_a_residual_are_taken_off(make, notes):
     if subject.takes.mask:
         mask = np.tri(5, dtype=bool)
         close(subject.call(x, mask=mask), right(w, x, None, mask))
-    assert any(isinstance(part, nn.LayerNorm) for part in module.modules())
+    rng = np.random.default_rng(9)
+    drawn = {name: rng.normal(size=getattr(w, name).shape) for name in ("W_q", "W_v")}
+    other = dataclasses.replace(w, **drawn)
+    subject.set(other)
+    close(subject.call(x), right(other, x))
+    assert parts == [type(part) for part in module.modules()]
 
 
 def test_norms_of_queries_and_keys_stay():

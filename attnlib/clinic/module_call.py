@@ -53,6 +53,7 @@ class ModuleCall:
     width: int = 0  # of the result
     memory_width: int | None = None  # it must be given a memory, and that wide
     values_width: int | None = None  # and values of their own, and that wide
+    stopped: bool = False  # a trial call took too long
     residual: bool = False  # it adds its tokens to the result
     differentiate: bool = False  # also go back from the sum of the output
     grads: tuple[Array, ...] = ()  # of all weights, after such a call

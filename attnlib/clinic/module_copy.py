@@ -9,6 +9,8 @@ from typing import Any
 
 from attnlib.clinic.tensors import torch
 
+# They hand everything on to the module inside.
+WRAPPERS = ("OptimizedModule", "DataParallel", "DistributedDataParallel")
 HOOKS = (
     "_forward_hooks",
     "_forward_hooks_with_kwargs",
@@ -37,6 +39,8 @@ def copy_module(module: Any) -> Any:
             for key in [key for key, hook in hooks.items() if not _of_torch(hook)]:
                 del hooks[key]
     twin.eval()
+    while type(twin).__name__ in WRAPPERS and len(list(twin.children())) == 1:
+        twin = next(twin.children())
     return twin
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,7 +25,8 @@ EXAMPLE = (
 )
 
 
-TRIED = 8  # widths of a token that are tried
+TYPES = re.compile("dtype|scalar type|Float|Double|Half")  # errors about types
+TRIED = 6  # widths of a token that are tried
 
 
 Way = tuple[str, int | None, int | None]  # a mask, the widths of memory and values
@@ -53,7 +55,10 @@ def first_call(call: ModuleCall, name: str) -> int | Refusal:
             if not is_lazy(call.module):
                 break
         tried = list(widths(call.module))[:TRIED]
+    errors: list[str] = []
     for dtype in ("float64", "float32"):
+        if dtype == "float32" and not any(TYPES.search(text) for text in errors):
+            break
         move(call.module, dtype)
         call.dtype = dtype
         for width in tried:
@@ -61,11 +66,13 @@ def first_call(call: ModuleCall, name: str) -> int | Refusal:
                 call.must_mask, call.memory_width, call.values_width = way
                 ran, _, _ = call.run(plain_text(width))
                 if ran.timed_out or call.budget.left == 0:
+                    call.stopped = True
                     return Refusal(
                         f"{name} did not come to an end in time, for 5 tokens of "
                         f"{width} numbers. Hand in one that does."
                     )
                 first = first or ran
+                errors.append(str(ran.error))
                 if ran.error is None and _read(call, ran):
                     finite = result(call, plain_text(width))
                     if finite is not None and not np.isfinite(finite).any():

@@ -100,7 +100,7 @@ def widths(module: Any) -> Iterator[int]:
 
 def read_plan(module: Any) -> tuple[Signature, dict[str, str], str]:
     """Which argument of forward is what; and what is wrong with it, or ""."""
-    signature = read_signature(module.forward)
+    signature = _signature(module)
     places = list(signature.places)
     roles: dict[str, str] = {}
     for role in ("q", "k", "v", "memory", "mask", "padding", "lengths", "causal"):
@@ -139,6 +139,15 @@ def read_plan(module: Any) -> tuple[Signature, dict[str, str], str]:
         if other is not None:
             roles["memory"] = other.name
     return signature, roles, ""
+
+
+def _signature(module: Any) -> Signature:
+    """Of forward; of the only part's, where forward hands everything on to that."""
+    signature = read_signature(module.forward)
+    inside = list(module.children())
+    hands_on = signature.takes_more and signature.takes_any_name
+    alone = len(inside) == 1 and not list(module.parameters(recurse=False))
+    return _signature(inside[0]) if hands_on and alone else signature
 
 
 def fill_in(

@@ -34,6 +34,7 @@ from attnlib.clinic.module_plan import (
     head_count,
     read_plan,
 )
+from attnlib.clinic.module_swap import make_plain, one_by_one, widen
 from attnlib.clinic.module_takes import find_out
 from attnlib.clinic.run import run
 from attnlib.clinic.subject import (
@@ -96,11 +97,19 @@ def module_subject(
         filled=fixed,
         fill=fill,
     )
-    found = first_call(call, name)
+    found, alone = first_call(call, name), False
+    if isinstance(found, Refusal) and not call.stopped:
+        call.module = one_by_one(twin)  # it may take (n, d_model), without a batch
+        again = first_call(call, name)
+        if isinstance(again, Refusal):
+            call.module = twin
+        else:
+            found, alone = again, True
     if isinstance(found, Refusal):
         return found
     d_model = found
-    return _with_weights(call, name, d_model, n_heads, n_kv_heads, dtype, seed)
+    said = ["It takes one text at a time, without a batch."] if alone else []
+    return _with_weights(call, name, d_model, n_heads, n_kv_heads, dtype, seed, said)
 
 
 def _with_weights(
@@ -111,6 +120,7 @@ def _with_weights(
     n_kv_heads: int | None,
     dtype: str | None,
     seed: int,
+    said: list[str],
 ) -> ModuleSubject | Refusal:
     chosen = choose(call.module, _order_of_use(call, d_model))
     if chosen.problem:
@@ -118,13 +128,19 @@ def _with_weights(
     block = _is_block(chosen, call.module)
     if block:
         return Refusal(f"{name} is more than an attention: {block}.")
+    heads = n_heads or head_count(call.module, d_model)
+    shared = [
+        widen(call.module, matrix, heads or 1, d_model)
+        for role, members in chosen.parts.items()
+        for matrix in members
+        if role in ("q", "k", "v") and len(members) == 1
+    ]
     shake(chosen, seed)
     around = []
     if not isinstance(call.module, torch.jit.ScriptModule):
         around = take_off(call, chosen.parts.get("o", []), d_model)
     bench = Bench(lambda x: result(call, x), d_model, call.memory_width, seed)
     orient(chosen, bench)
-    heads = n_heads or head_count(call.module, d_model)
     kv_heads = n_kv_heads or attribute(call.module, KV_HEADS)
     got = cut(chosen, bench, heads, kv_heads)
     if got.problem and not n_kv_heads and kv_heads:  # that number meant something else
@@ -136,7 +152,9 @@ def _with_weights(
             "in a function of q, k and v, such as "
             "`lambda q, k, v, mask=None: mine(q, k, v, mask)`."
         )
-    got.notes += around
+    got.notes += [*said, *around]
+    if any(shared):
+        got.notes.append("Its heads share a matrix: examined with one for each.")
     if got.counted:
         got.notes.append(f"It does not say how many heads it has: {got.n_heads}.")
     call.n_heads = got.n_heads
@@ -147,7 +165,7 @@ def _with_weights(
     def write(weights: Weights) -> None:
         _write(got, weights)
 
-    got.find_own_layers()
+    make_plain(call.module, got.weights, got.biases)
     write(draw(read(), seed))
     if not _mixes(call, d_model):
         return Refusal(

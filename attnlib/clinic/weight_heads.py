@@ -23,11 +23,6 @@ class Parts:
     notes: list[str] = field(default_factory=list)
     problem: str = ""
 
-    def find_own_layers(self) -> None:
-        """Mark the layers that make something of their own out of their weight."""
-        for slot in self.weights.values():
-            slot.pieces = [piece.with_layer() for piece in slot.pieces]
-
 
 def heads_of_lists(chosen: Chosen) -> int | None:
     counts = [len(ms) for key, ms in chosen.parts.items() if "q" in key and len(ms) > 1]

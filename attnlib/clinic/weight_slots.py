@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,40 +20,30 @@ class Piece:
     name: str
     cut: Callable[[Any], Any]
     flipped: bool = False  # the parameter is (n_out, n_in)
-    layer: bool = False  # the owner makes something of its own out of the weight
 
-    def with_layer(self) -> Piece:
-        """The same; marked if what the owner does is not x @ W + b with this weight.
+    def acts_as(self) -> Any:
+        """The matrix that the owner applies, (n_in, n_out), if it is not this one.
 
-        Such a layer may divide W by its norm, say. What it does to the rows of the
-        unit matrix is then the weight that counts.
+        None for a layer that does x @ W + b with its weight, or with W transposed: that
+        is a mistake, and has to stay.
         """
-        if self.name != "weight" or getattr(self.owner, self.name).ndim != 2:
-            return self
-        if type(self.owner).__module__.startswith("torch.nn.modules"):
-            return self
-        mine, plain = self._applied(), self.view()
-        if mine is None or mine.shape != plain.shape:
-            return self
-        same = bool(torch.allclose(mine, plain, atol=1e-6, rtol=1e-6))
-        return self if same else replace(self, layer=True)
-
-    def _applied(self) -> Any:
-        """The weight that the layer applies, cut; None if that cannot be said."""
         weight = getattr(self.owner, self.name).detach()
-        n_in = int(self.view().shape[0])
-        unit = torch.eye(n_in, dtype=weight.dtype, device=weight.device)
+        of_torch = type(self.owner).__module__.startswith("torch.")
+        if of_torch or self.name != "weight" or weight.ndim != 2:
+            return None
+        plain = weight.T if self.flipped else weight
         try:
             with torch.no_grad():
+                unit = torch.eye(len(plain), dtype=weight.dtype, device=weight.device)
                 rows = self.owner(unit) - self.owner(torch.zeros_like(unit[:1]))
-            return self.cut(rows.T if self.flipped else rows)
         except Exception:  # a layer that takes something else
             return None
-
-    def counts(self) -> Any:
-        """The weight that counts: as it is, or as the layer applies it."""
-        applied = self._applied() if self.layer else None
-        return self.view() if applied is None else applied
+        if rows.shape != plain.shape:
+            return None
+        likes = [plain, plain.T] if plain.shape[0] == plain.shape[1] else [plain]
+        if any(torch.allclose(rows, like, atol=1e-6, rtol=1e-6) for like in likes):
+            return None
+        return rows
 
     def view(self) -> Any:
         """The view as it is now: it shares the parameter's memory."""
@@ -91,7 +81,7 @@ class Slot:
     def read(self) -> Array:
         """The numbers as they are now, in float64."""
         arrays = [
-            self._flat(piece.counts()).to("cpu", torch.float64).numpy()
+            self._flat(piece.view()).to("cpu", torch.float64).numpy()
             for piece in self.pieces
         ]
         axis = 0 if self.vector else self.side

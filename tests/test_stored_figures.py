@@ -43,6 +43,8 @@ def shown_first(html: str) -> list[tuple[str, str]]:
             (words(table.caption), words(row)) for table in found for row in table("tr")
         ]
     data = json.loads(page.find("script", type="application/json").string)
+    if "states" not in data:
+        return vitals_first(page, data, int(slider["value"]))
     state = data["states"][int(slider["value"])]
     expected = []
     for panel, drawn in zip(state, page(attrs={"data-kind": True}), strict=True):
@@ -56,6 +58,19 @@ def shown_first(html: str) -> list[tuple[str, str]]:
             numbers = [text(value, digits) for value in panel["v"]]
         expected += [(panel["t"], number) for number in numbers or [""]]
     return expected
+
+
+def vitals_first(
+    page: BeautifulSoup, data: dict[str, list[object]], at: int
+) -> list[tuple[str, str]]:
+    """The numbers of all patients: where no script runs, none of them is hidden."""
+    patients = zip(page.select("option"), data["values"], strict=True)
+    titles = [words(t) for t in page.select(".attn-ward")[0].select("figcaption")]
+    found = [(f"patient {words(option)}", "") for option, _ in patients]
+    for signs in data["values"]:
+        for title, digits, curve in zip(titles, data["digits"], signs, strict=True):
+            found += [(title, text(value, digits)) for value in curve[at]]
+    return found
 
 
 def lost(html: str) -> list[str]:

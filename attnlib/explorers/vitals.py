@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from attnlib.explorers.explorer import Explorer, page
 from attnlib.explorers.numbers import Number, rounded
-from attnlib.explorers.panels import FLOW
+from attnlib.explorers.panels import FLOW, UNSEEN
 from attnlib.shapes import ShapeError
 
 WIDTH, HEIGHT, EDGE, LABEL = 200, 70, 3, 11  # LABEL: room for the top of the scale
@@ -95,6 +95,7 @@ def vitals(
     wards = "".join(
         f'<div class="attn-ward" aria-label="{escape(f"{control} {name}")}" '
         f'role="group"{"" if i == start else " hidden"}>'
+        f'<b style="{UNSEEN}">{escape(f"{control} {name}")} </b>'
         f"{tiles(own, signs, tops, last)}</div>"
         for i, (name, own) in enumerate(read.items())
     )

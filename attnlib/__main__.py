@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import attnlib
 from attnlib import checkpoints, doctor
-from attnlib.commands import examine, mistakes
+from attnlib.commands import examine, mistakes, mutation
 
 SIGNS = {"ok": "ok      ", "old": "too old ", "missing": "missing "}
 
@@ -50,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     look.set_defaults(run=_doctor)
     examine.add(commands)
     mistakes.add(commands)
+    mutation.add(commands)
     given = parser.parse_args(arguments)
     if given.command is None:
         parser.print_help()

@@ -82,6 +82,7 @@ def causal_cases(rng):
         Case("1 query and 7 keys", (1, 7)),
         Case("5 queries and 5 keys", (5, 5)),
         Case("3 queries and 6 keys", (3, 6)),
+        Case("6 tokens", (6,)),  # the second without n_k, for whom writes it down
     )
 
 

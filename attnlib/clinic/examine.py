@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlib.clinic.black_box import chance, extremes, findings, laws
+from attnlib.clinic.black_box import chance, extremes, findings, laws, module_only
 from attnlib.clinic.black_box.bench import Bench, FunctionBench
 from attnlib.clinic.black_box.exam import Diagnosis, Exam
 from attnlib.clinic.black_box.intent import Intent
@@ -143,7 +143,7 @@ def examined(
     random = chance.found(bench)
     if random is not None:
         bench = chance.WithoutDropout(bench)
-    exam = Exam(bench, intent.traits(), intent.guesses(subject), intent.norms())
+    exam = Exam(bench, intent.traits(), intent.guesses())
     known = exam.diagnose()
     notes = [*subject.notes, *known.untested]
     mistakes: list[Finding] = []
@@ -163,6 +163,13 @@ def examined(
         mistakes += [
             one for one in named if unknown is None or one.key != "scale_other"
         ]
+        mistakes += module_only.found(bench, known)
+        if any(one.key == "train_differs" for one in mistakes):
+            mistakes = [
+                one
+                for one in mistakes
+                if not module_only.of_eval_alone(bench, known, one)
+            ]
         extras = extremes.extremes(exam, known, empty_rows=intent.empty_rows)
         mistakes += [findings.of_edge(exam, known, one) for one in extras.mistakes]
         cautions += [findings.of_edge(exam, known, one) for one in extras.cautions]

@@ -196,7 +196,10 @@ class FunctionBench:
         make = Maker(np.random.default_rng(self.seed + 4), self.takes)
         asked = make.ask("signs", 5, 5, 6, 4)
         k, v = asked.k.copy(), asked.v.copy()
-        k[..., :2, :], v[..., :2, :] = asked.k[..., 1::-1, :], asked.v[..., 1::-1, :]
+        k[..., 2:4, :], v[..., 2:4, :] = (
+            asked.k[..., 3:1:-1, :],
+            asked.v[..., 3:1:-1, :],
+        )
         plain = self.ask(asked).out
         turned = self.ask(replace(asked, k=k, v=v)).out
         louder = self.ask(replace(asked, q=asked.q * 4.0)).out

@@ -97,7 +97,8 @@ class WithoutDropout:
             return answers[0]
         whole = np.max(outs, axis=0)
         if self.kept is None:
-            sums = np.abs(whole).sum(axis=-1)
+            weights = self.bench.view(question, whole, PLAIN).weights
+            sums = np.abs(whole if weights is None else weights).sum(axis=-1)
             self.kept = float(np.median(sums[sums > 0])) if (sums > 0).any() else 1.0
         return replace(answers[0], out=whole / self.kept)
 

@@ -8,11 +8,12 @@ what happens to queries that may look at nothing is examined by itself.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from attnlib.clinic.black_box.looks import Truth, allowed, parse_fill
-from attnlib.clinic.black_box.scores import Float, scores, turned
+from attnlib.clinic.black_box.scores import Float, prepared, scores, turned
 from attnlib.clinic.black_box.traits import NOTHING, PLAIN, Found, Traits
 from attnlib.clinic.case import RIGHT, Faults
 
@@ -62,11 +63,16 @@ def attend(
 
     q may have a multiple of the heads of k and v, which neighbours then share.
     """
+    q, k = prepared(q, k, traits, faults)
     if q.ndim > 2 and q.shape[-3] != k.shape[-3]:
         k, v = (grouped(a, q.shape[-3], faults) for a in (k, v))
     s = scores(q, k, v, traits, faults, found)
     if "rope_on_v" in faults and traits.rope:
         v = turned(v, np.arange(v.shape[-2]), traits.rope, traits)
+    if "causal_apart" in faults and (causal or traits.causal or traits.window):
+        past = allowed(None, causal, s.shape, traits, faults)
+        s = s if past is None else np.where(past, s, -np.inf)
+        traits, causal = replace(traits, causal=False, window=None), False
     look = allowed(mask, causal, s.shape, traits, faults, padding)
     weights = weigh(s, look, q.shape[-1], traits, faults, found)
     if "scale_after" in faults:

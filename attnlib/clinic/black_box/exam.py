@@ -79,8 +79,8 @@ class Exam:
                 untested,
             )
 
-        everything = (*kinds, *self._found_out(kinds, questions, answers))
-        for traits in everything:
+        rare = self._rare(kinds, questions, answers)
+        for traits in (*kinds, *rare):
             right = self.variants(traits, NOTHING, questions).find(seen, most=0)
             if right:
                 return verdict(traits, right)
@@ -88,13 +88,21 @@ class Exam:
         late: tuple[Traits, ...] = ()  # it may be meant to be causal, and fail
         if not any(kind.causal for kind in kinds):
             late = tuple(replace(kind, causal=True) for kind in kinds[:1])
-        plans = ((1, everything), (2, tuple(kinds)), (1, late), (2, late))
-        for most, tried in plans:
+        known = tuple(kinds)
+        plans = (
+            (1, (*known, *rare[:3]), WAYS[:2]),
+            (1, known, WAYS[2:]),
+            (2, known[:3], WAYS[:2]),
+            (1, late, WAYS),
+            (2, known, WAYS),
+            (2, late, WAYS),
+        )
+        for most, tried, ways in plans:
             for traits in tried:
                 found = self._numbers(traits, questions, answers)
                 variants = self.variants(traits, found, questions)
                 variants.until = until
-                readings = variants.find(seen, most)
+                readings = variants.find(seen, most, ways)
                 if readings:
                     return verdict(traits, readings, found)
         return verdict(kinds[0], ())
@@ -151,22 +159,18 @@ class Exam:
             sees = self.bench.sees()
             kinds = [k for traits in first for k in influence.kinds(sees, traits)]
         signs = self.bench.signs()
-        if signs.places and not (self.told.rope or self.told.alibi):
-            kinds = [k for kind in kinds for k in (*self._placed(kind), kind)]
+        wide = self.told.window is None or self.told.window > 2
+        if signs.places and wide and not (self.told.rope or self.told.alibi):
+            kinds = [k for kind in kinds for k in (kind, *self._placed(kind))]
         if signs.normed and not self.told.qk_norm:
-            kinds = [k for kind in kinds for k in (*self._normed(kind), kind)]
+            kinds = [k for kind in kinds for k in (kind, *self._normed(kind))]
         return kinds
 
     def _placed(self, kind: Traits) -> Iterator[Traits]:
         """The same with RoPE or ALiBi."""
-        for base in dict.fromkeys((self.told.rope_base, *BASES)):
-            for layout in ("interleaved", "half"):
-                yield replace(kind, rope=layout, rope_base=base)
+        for layout in ("half", "interleaved"):
+            yield replace(kind, rope=layout)
         yield replace(kind, alibi=True)
-        width = self.bench.fixed_d_k or 0
-        for part in (width // 2, width // 4):
-            for layout in ("interleaved", "half") if part % 2 == 0 < part else ():
-                yield replace(kind, rope=layout, rope_width=part)
 
     def _normed(self, kind: Traits) -> Iterator[Traits]:
         """The same with queries and keys normed."""
@@ -174,13 +178,33 @@ class Exam:
             for scale in dict.fromkeys((self.told.scale, None, 1.0)):
                 yield replace(kind, qk_norm=norm, scale=scale)
 
-    def _found_out(
+    def _rare(
+        self,
+        kinds: Sequence[Traits],
+        questions: Sequence[Any],
+        answers: Sequence[Answer],
+    ) -> list[Traits]:
+        """Kinds with a number that only the outputs tell, and RoPE as few have it."""
+        return [*self._numbered(kinds, questions, answers), *self._turned(kinds)]
+
+    def _turned(self, kinds: Sequence[Traits]) -> Iterator[Traits]:
+        width = self.bench.fixed_d_k or 0
+        for kind in kinds:
+            if not kind.rope:
+                continue
+            for base in BASES:
+                if base != kind.rope_base:
+                    yield replace(kind, rope_base=base)
+            for part in (width // 2, width // 4):
+                if part % 2 == 0 < part:
+                    yield replace(kind, rope_width=part)
+
+    def _numbered(
         self,
         kinds: Sequence[Traits],
         questions: Sequence[Any],
         answers: Sequence[Answer],
     ) -> Iterator[Traits]:
-        """Kinds with a number that only the outputs tell."""
         for traits in dict.fromkeys(replace(k, scale=self.told.scale) for k in kinds):
             if self.told.softcap is None and not traits.rope and not traits.qk_norm:
                 value = self._cap(traits)

@@ -131,7 +131,7 @@ class ModuleBench:
         asked = make.ask("signs", 5)
         keys = asked.x if asked.memory is None else asked.memory
         other = keys.copy()
-        other[:, :2] = keys[:, 1::-1]
+        other[:, 2:4] = keys[:, 3:1:-1]
         turned = (
             replace(asked, x=other)
             if asked.memory is None

@@ -51,7 +51,15 @@ class ModuleMaker:
         if n_k or self.takes.no_self:
             memory = self.tokens(n_k or n, self.weights.W_k.shape[0])
         return Asked(
-            name, self.tokens(n), self.weights, memory, mask, padding, causal, optional
+            name,
+            self.tokens(n),
+            self.weights,
+            memory,
+            mask,
+            padding,
+            causal,
+            optional,
+            self.takes.mask and self.takes.padding,
         )
 
     def holes(self, n_q: int, n_k: int) -> Truth:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from attnlib.clinic.black_box.core import Unforeseen, attend
-from attnlib.clinic.black_box.looks import Truth
+from attnlib.clinic.black_box.looks import PADDING, Truth
 from attnlib.clinic.black_box.traits import NOTHING, PLAIN, Found, Traits
 from attnlib.clinic.case import RIGHT, Faults
 from attnlib.clinic.families.splits import merge_heads, split_heads
@@ -27,6 +27,7 @@ class Asked:
     padding: Truth | None = None  # (batch, n_k)
     causal: bool = False
     optional: bool = False
+    pads: bool = False  # the module has an argument for padding, given here or not
     xray: bool = False  # W_v and W_o are such that out is the weights
 
     @property
@@ -59,6 +60,8 @@ def project(
     """The output of a variant, (batch, n_q, d_model)."""
     if "batch_as_sequence" in faults and (asked.look is not None or asked.causal):
         raise Unforeseen
+    if asked.pads and asked.padding is None:
+        faults = faults - PADDING  # they are about padding that is given
     w = without(asked.weights, faults)
     x, memory = asked.x, asked.memory
     if "batch_as_sequence" in faults:

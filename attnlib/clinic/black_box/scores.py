@@ -20,10 +20,6 @@ def scores(
 ) -> Float:
     """(..., n_q, n_k): products, scaled, capped, with a bias by distance."""
     n_q, n_k = q.shape[-2], k.shape[-2]
-    if traits.rope:
-        q, k = rotated(q, k, traits, faults)
-    if traits.qk_norm:
-        q, k = normed(q, k, traits.qk_norm, faults)
     raw = products(q, k, v, faults)
     scaled = raw * factor(q, k, v, traits, faults, found)
     if traits.softcap is not None and "cap_missing" not in faults:
@@ -46,6 +42,15 @@ def scores(
     if traits.alibi:
         scaled = scaled + bias(q.shape, n_q, n_k, faults, found)
     return scaled
+
+
+def prepared(q: Float, k: Float, traits: Traits, faults: Faults) -> tuple[Float, Float]:
+    """Queries and keys, turned by their places and normed where the kind says so."""
+    if traits.rope:
+        q, k = rotated(q, k, traits, faults)
+    if traits.qk_norm:
+        q, k = normed(q, k, traits.qk_norm, faults)
+    return q, k
 
 
 def bias(

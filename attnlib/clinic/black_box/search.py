@@ -58,34 +58,40 @@ class Variants:
     def _all_ways(self) -> Faults:
         return RIGHT.union(*self.ways)
 
-    def find(self, seen: Sequence[Seen], most: int = 2) -> list[Faults]:
+    def find(
+        self, seen: Sequence[Seen], most: int = 2, ways: Sequence[Faults] | None = None
+    ) -> list[Faults]:
         """Return the smallest sets of mistakes that give all of `seen`; RIGHT first.
 
         Args:
             seen: what the subject gave on each question, None where it raised.
-            most: how many mistakes a set may hold.
+            most: how many mistakes a set holds; 0 for a right one.
+            ways: of writing that are tried; all if left out.
 
         Returns:
-            All sets of the smallest size that fit, in the order of the slots. Empty if
-            none does.
+            All sets of that size that fit, in the order of the slots.
         """
+        ways = self.ways if ways is None else ways
         for tolerance in tolerances(seen):
-            for way in self.ways:
+            for way in ways if most == 0 else ():
                 if self._fits(way, seen, tolerance):
                     return [way]
-        for tolerance in tolerances(seen):
-            for count in range(1, most + 1):
-                found = self._sets(seen, count, tolerance)
-                if found:
-                    return found
+        for tolerance in tolerances(seen) if most else ():
+            found = self._sets(seen, most, tolerance, ways)
+            if found:
+                return found
         return []
 
     def _sets(
-        self, seen: Sequence[Seen], count: int, tolerance: tuple[float, float]
+        self,
+        seen: Sequence[Seen],
+        count: int,
+        tolerance: tuple[float, float],
+        ways: Sequence[Faults],
     ) -> list[Faults]:
         alive: Iterable[tuple[Faults, Faults]] = (
             (frozenset(keys), way)
-            for way in self.ways
+            for way in ways
             for slots in combinations(self.slots.values(), count)
             for keys in product(*slots)
         )

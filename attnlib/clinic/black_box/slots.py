@@ -20,6 +20,8 @@ WAYS: tuple[Faults, ...] = (
     frozenset({"masked_again"}),
     frozenset({"mask_after_divided_safely"}),
     frozenset({"hidden_lowered"}),
+    frozenset({"causal_apart"}),
+    frozenset({"causal_apart", "guarded"}),
     frozenset({"hidden_twice", "guarded"}),
 )
 HARMLESS: Faults = frozenset().union(*WAYS)

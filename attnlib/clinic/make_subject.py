@@ -10,6 +10,7 @@ from typing import Any
 from attnlib.clinic.budget import Budget
 from attnlib.clinic.function_subject import function_subject
 from attnlib.clinic.subject import FunctionSubject, ModuleSubject, Refusal
+from attnlib.clinic.weighted_subject import weighted_subject
 from attnlib.clinic.words_refused import HAND_IN, raised
 
 MEANINGS = ("may look", "blocked", "added")
@@ -67,6 +68,18 @@ def _sort(
             kind = type(attention).__name__
             what = "None" if attention is None else f"An object of class {kind}"
             return Refusal(f"{what} was handed in, which cannot be called. {HAND_IN}")
+        weighted = weighted_subject(
+            attention,
+            name,
+            n_heads=n_heads,
+            n_kv_heads=n_kv_heads,
+            mask=mask,
+            dtype=dtype,
+            seed=seed,
+            budget=budget,
+        )
+        if weighted is not None:
+            return weighted
         return function_subject(attention, name, mask=mask, dtype=dtype, budget=budget)
     except (
         Exception

@@ -44,6 +44,7 @@ class ModuleCall:
     dtype: str = "float64"
     n_heads: int = 1
     batch_first: bool = True
+    tensors: bool = True  # a function that is handed its weights may want arrays
     kinds: dict[str, str] = field(default_factory=dict)  # mask, padding -> bool, number
     forms: dict[str, tuple[str, ...]] = field(default_factory=dict)
     filled: dict[str, object] = field(default_factory=dict)
@@ -120,7 +121,7 @@ class ModuleCall:
         train: bool = False,
     ) -> tuple[Ran, tuple[str, ...], float]:
         """One guarded call: how it ended, what it changed, and the seconds."""
-        device = device_of(self.module)
+        device = device_of(self.module) if self.tensors else None
         memory = self.memory_of(x, memory)
         if values is None and memory is not None and self.values_width:
             values = _as_wide(memory, self.values_width)
@@ -152,13 +153,13 @@ class ModuleCall:
             given[self.roles[self._own(role)]] = self._mask(role, array, form, device)
         before = {name: keep(thing) for name, thing in given.items()}
         call = arrange(self.signature, given)
-        exact = self.dtype == "float64"
+        exact = self.tensors and self.dtype == "float64"
 
         def inside() -> object:
             if exact:  # what it makes by itself is to be as exact as what it is given
                 torch.set_default_dtype(torch.float64)
             self.module.train(train)
-            if not self.differentiate:
+            if not (self.differentiate and self.tensors):
                 return self.module(*call.args, **call.named)
             leaves = [p for p in self.module.parameters() if p.is_leaf]
             value, self.grads = with_gradients(
@@ -201,7 +202,7 @@ class ModuleCall:
             lengths = torch.from_numpy(array.sum(-1).astype(np.int64))
             return lengths.to(device)
         kind = self.kinds.get(role, "bool")
-        return hand_mask(array, kind, self.meaning, self.dtype, True, device)
+        return hand_mask(array, kind, self.meaning, self.dtype, self.tensors, device)
 
     def _must(self, role: str) -> bool:
         name = self.roles[role]
@@ -209,7 +210,7 @@ class ModuleCall:
 
     def _tokens(self, x: Array, device: Any) -> Any:
         turned = x if self.batch_first else np.swapaxes(x, 0, 1)
-        return hand_in(turned, self.dtype, True, device)
+        return hand_in(turned, self.dtype, self.tensors, device)
 
     def _alone(self, answer: Answer, x: Array) -> Answer:
         """The result without the tokens that were added to it."""

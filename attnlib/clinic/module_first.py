@@ -73,7 +73,7 @@ def first_call(call: ModuleCall, name: str) -> int | Refusal:
                     )
                 first = first or ran
                 errors.append(str(ran.error))
-                if ran.error is None and _read(call, ran):
+                if ran.error is None and find_result(call, ran):
                     finite = result(call, plain_text(width))
                     if finite is not None and not np.isfinite(finite).any():
                         return Refusal(
@@ -107,7 +107,7 @@ def plain_text(width: int, n: int = 5, batch: int = 2) -> Array:
     return np.round(rng.normal(size=(batch, n, width)) * 8) / 8
 
 
-def _read(call: ModuleCall, ran: Ran) -> bool:
+def find_result(call: ModuleCall, ran: Ran) -> bool:
     """Find the result: what is returned first with an axis for items and for tokens."""
     front = (2, 5) if call.batch_first else (5, 2)
     arrays = list(parts(ran.value))

@@ -17,11 +17,14 @@ from attnlib.shapes import ShapeError
 
 
 @pytest.fixture(autouse=True)
-def _float64():
-    before = torch.get_default_dtype()
+def _as_in_the_lesson():
+    """float64, and one thread: two that share a core are far slower than one."""
+    before = torch.get_default_dtype(), torch.get_num_threads()
     torch.set_default_dtype(torch.float64)
+    torch.set_num_threads(1)
     yield
-    torch.set_default_dtype(before)
+    torch.set_default_dtype(before[0])
+    torch.set_num_threads(before[1])
 
 
 def generator(seed=0):

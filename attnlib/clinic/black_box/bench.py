@@ -66,6 +66,9 @@ class Bench(Protocol):
     def view(self, question: Any, out: Result, traits: Traits) -> View:
         """What one answer lets us see."""
 
+    def in_two_parts(self) -> tuple[Any, Answer] | None:
+        """The last tokens with a cache of the first, and the question they answer."""
+
     def gradients(self, question: Any) -> Array:
         """All gradients of the sum of the output, one after another; none in NumPy."""
 
@@ -186,6 +189,10 @@ class FunctionBench:
             "d_model": q.shape[-1] * (q.shape[-3] if q.ndim > 2 else 1),
         }
         return View(weights, raw, q, k, allowed, sizes)
+
+    def in_two_parts(self) -> None:
+        """A function has no cache."""
+        return None
 
     def gradients(self, question: Question) -> Array:
         """Those of q, k and v, where they are tensors."""

@@ -124,6 +124,10 @@ class WithoutDropout:
         """That of the subject."""
         return self.bench.view(question, out, traits)
 
+    def in_two_parts(self) -> None:
+        """Nothing at the edge is asked."""
+        return None
+
     def gradients(self, question: Any) -> Array:
         """By chance."""
         return np.zeros(0)

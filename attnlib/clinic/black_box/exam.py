@@ -21,6 +21,7 @@ from attnlib.clinic.black_box.search import Seen, Variants
 from attnlib.clinic.black_box.slots import WAYS
 from attnlib.clinic.black_box.traits import NORMS, NOTHING, Found, Traits
 from attnlib.clinic.case import RIGHT, Faults
+from attnlib.clinic.match import HALF_PRECISION
 from attnlib.clinic.subject import Answer
 from attnlib.shapes import Array
 
@@ -89,23 +90,37 @@ class Exam:
         if not any(kind.causal for kind in kinds):
             late = tuple(replace(kind, causal=True) for kind in kinds[:1])
         known = tuple(kinds)
-        plans = (
-            (1, (*known, *rare[:3]), WAYS[:2]),
-            (1, known, WAYS[2:]),
+        singles = (1, (*known, *rare[:8]), WAYS[:2]), (1, known, WAYS[2:])
+        pairs = (
             (2, known[:3], WAYS[:2]),
             (1, late, WAYS),
             (2, known, WAYS),
             (2, late, WAYS),
         )
-        for most, tried, ways in plans:
-            for traits in tried:
-                found = self._numbers(traits, questions, answers)
-                variants = self.variants(traits, found, questions)
-                variants.until = until
-                readings = variants.find(seen, most, ways)
-                if readings:
-                    return verdict(traits, readings, found)
+        for plans in (singles, pairs):
+            for most, tried, ways in plans:
+                for traits in tried:
+                    found = self._numbers(traits, questions, answers)
+                    variants = self.variants(traits, found, questions)
+                    variants.until = until
+                    readings = variants.find(seen, most, ways)
+                    if readings:
+                        return verdict(traits, readings, found)
+            rough = self._roughly(kinds, questions, seen) if plans is singles else None
+            if rough is not None:
+                return verdict(*rough)
         return verdict(kinds[0], ())
+
+    def _roughly(
+        self, kinds: Sequence[Traits], questions: Sequence[Any], seen: Sequence[Seen]
+    ) -> tuple[Traits, list[Faults]] | None:
+        """A kind that is right, as far as half precision goes."""
+        for traits in kinds:
+            variants = self.variants(traits, NOTHING, questions)
+            for way in WAYS:
+                if variants.fits(way, seen, HALF_PRECISION):
+                    return traits, [way | {"half_inside"}]
+        return None
 
     def variants(
         self, traits: Traits, found: Found, questions: Sequence[Any]

@@ -46,7 +46,7 @@ class Extras:
 def extremes(exam: Exam, known: Diagnosis, *, empty_rows: bool = True) -> Extras:
     """Put all extreme questions; `known` must have a reading."""
     extras = Extras()
-    looks = (_fills, _empty, _huge, _long, _half, _planted)
+    looks = (_fills, _empty, _huge, _long, _half, _planted, _cached)
     for look in looks if empty_rows else looks[:1] + looks[2:]:
         look(_Edge(exam, known, extras))
     return extras
@@ -339,7 +339,7 @@ UNHIDES = (  # with these, an empty row is not what the subject takes for one
 
 def _huge(edge: _Edge) -> None:
     """Softmax is exact however large the scores are."""
-    if edge.has(*AXES):
+    if edge.has(*AXES, "half_inside"):
         return  # what is subtracted along a wrong axis is part of that mistake
     half = edge.exam.bench.dtype == "float16"
     asked = edge.ask("huge for half" if half else "huge")
@@ -452,6 +452,35 @@ def _half(edge: _Edge) -> None:
             edge.mistake("raw_overflow", asked)
         elif not must:
             edge.extras.cautions.append(edge.shown("raw_overflow", asked))
+
+
+CACHED = (
+    "aligned_top_left",
+    "rope_chunk_from_zero",
+    "rope_q_from_zero",
+    "rope_k_turned_twice",
+    "rope_cache_turned_twice",
+    "alibi_from_zero",
+    "window_top_left",
+    "causal_missing",
+)
+
+
+def _cached(edge: _Edge) -> None:
+    """The last tokens give the same with a cache of the first as in one go."""
+    asked = edge.exam.bench.in_two_parts()
+    if asked is None or asked[1].out is None:
+        return
+    question, answer = asked
+    if edge.fits(answer.out, edge.out(question), edge.out(question, "guarded")):
+        return
+    for key in CACHED:
+        if edge.fits(
+            answer.out, edge.out(question, key), edge.out(question, key, "guarded")
+        ):
+            edge.mistake(key, asked)
+            return
+    edge.law("a cache changes nothing: in two parts as in one", asked)
 
 
 def _planted(edge: _Edge) -> None:

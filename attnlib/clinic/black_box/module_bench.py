@@ -17,6 +17,7 @@ from attnlib.clinic.black_box.module_questions import (
 from attnlib.clinic.black_box.projected import Asked, heads_of, project
 from attnlib.clinic.black_box.slots import Slots, module_slots
 from attnlib.clinic.black_box.traits import NOTHING, PLAIN, Found, Traits
+from attnlib.clinic.cached import in_two_parts
 from attnlib.clinic.case import RIGHT, Faults, Result, View
 from attnlib.clinic.families.splits import split_heads
 from attnlib.clinic.subject import Answer, ModuleSubject
@@ -118,6 +119,21 @@ class ModuleBench:
             "n_heads": w.n_heads,
         }
         return View(weights, raw, q, k, look, sizes)
+
+    def in_two_parts(self) -> tuple[Asked, Answer] | None:
+        """Four tokens, then two with the cache: these see six keys."""
+        if not self.takes.cache or self.takes.no_self:
+            return None
+        make = ModuleMaker(
+            np.random.default_rng(self.seed + 5), self.takes, self.weights
+        )
+        whole = make.ask("two tokens after four in the cache", 6)
+        self.subject.set(whole.weights)
+        out = in_two_parts(self.subject.ask.__self__, whole.x, 4)
+        if out is None:
+            return None
+        asked = replace(whole, x=whole.x[:, 4:], memory=whole.x, causal=True)
+        return asked, Answer(out=out)
 
     def gradients(self, question: Asked) -> Array:
         """Those of all weights."""

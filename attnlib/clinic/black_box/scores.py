@@ -46,10 +46,10 @@ def scores(
 
 def prepared(q: Float, k: Float, traits: Traits, faults: Faults) -> tuple[Float, Float]:
     """Queries and keys, turned by their places and normed where the kind says so."""
-    if traits.rope:
-        q, k = rotated(q, k, traits, faults)
     if traits.qk_norm:
         q, k = normed(q, k, traits.qk_norm, faults)
+    if traits.rope:
+        q, k = rotated(q, k, traits, faults)
     return q, k
 
 
@@ -188,6 +188,10 @@ def rotated(q: Float, k: Float, traits: Traits, faults: Faults) -> tuple[Float, 
         at_k = at_k + 1
     elif "rope_q_from_zero" in faults:
         at_q = np.arange(n_q)
+    elif "rope_chunk_from_zero" in faults:
+        at_q, at_k = np.arange(n_q), np.r_[np.arange(n_k - n_q), np.arange(n_q)]
+    elif "rope_cache_turned_twice" in faults:
+        at_k = np.where(at_k < n_k - n_q, 2 * at_k, at_k)
     elif "rope_last_position" in faults:
         at_q, at_k = np.full(n_q, n_k - 1), np.full(n_k, n_k - 1)
     elif "rope_places_doubled" in faults:

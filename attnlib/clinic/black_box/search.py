@@ -74,7 +74,7 @@ class Variants:
         ways = self.ways if ways is None else ways
         for tolerance in tolerances(seen):
             for way in ways if most == 0 else ():
-                if self._fits(way, seen, tolerance):
+                if self.fits(way, seen, tolerance):
                     return [way]
         for tolerance in tolerances(seen) if most else ():
             found = self._sets(seen, most, tolerance, ways)
@@ -111,7 +111,7 @@ class Variants:
         found: dict[Faults, Faults] = {}
         for faults, way in alive:
             whole = faults | way
-            if self._fits(whole, seen, tolerance) and self._all_count(faults, way):
+            if self.fits(whole, seen, tolerance) and self._all_count(faults, way):
                 found.setdefault(faults, whole)
         return list(found.values())
 
@@ -140,9 +140,10 @@ class Variants:
             self._silent[asked] = same(alone, self.out(question), EXACT)
         return self._silent[asked]
 
-    def _fits(
+    def fits(
         self, faults: Faults, seen: Sequence[Seen], tolerance: tuple[float, float]
     ) -> bool:
+        """Whether one set of mistakes gives all answers, within a tolerance."""
         numbers = any(yours is not None for yours in seen)
         return numbers and all(
             same(yours, self.out(question, faults), tolerance)

@@ -343,6 +343,14 @@ MISTAKES = (
         "huggingface/transformers#17437",
     ),
     Mistake(
+        "half_inside",
+        "M35",
+        "Something is computed in half precision inside",
+        "The result agrees to two or three digits only, though what goes in has more.",
+        "Look for .half(), autocast or a dtype of float16 or bfloat16 on the way.",
+        "huggingface/transformers#17437",
+    ),
+    Mistake(
         "dropout_same",
         "M34",
         "Weights are dropped, the same ones each time",

@@ -47,6 +47,16 @@ MISTAKES = (
                 "RoPE counts queries from 0 though earlier keys are cached",
                 "RobertCsordas/moeut#6",
             ),
+            (
+                "rope_chunk_from_zero",
+                "RoPE counts from 0 again though earlier keys are cached",
+                "RobertCsordas/moeut#6",
+            ),
+            (
+                "rope_cache_turned_twice",
+                "RoPE turns cached keys once more",
+                "NeuraLegion/shainet#110",
+            ),
             ("rope_last_position", "RoPE turns all tokens by the last position", ""),
             (
                 "rope_k_turned_twice",

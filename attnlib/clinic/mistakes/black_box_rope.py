@@ -7,8 +7,8 @@ _LAYOUT = (
     "pair. Queries and keys must follow the same one, and the weights decide which."
 )
 _PLACE = (
-    "A score must depend on how far apart two tokens stand, and on nothing else of their "
-    "places. Both are turned by the position of their own token."
+    "A score must depend on how far apart two tokens stand, and on nothing else of "
+    "their places. Both are turned by the position of their own token."
 )
 _MEND = "Turn queries and keys by their own positions, once."
 

@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 
 from attnlib.clinic.black_box.bench import Signs, gradients_of, signs
+from attnlib.clinic.black_box.core import scores_of
 from attnlib.clinic.black_box.intent import QK_NORMS
-from attnlib.clinic.black_box.module_questions import (
-    ModuleMaker,
-    module_edge,
-    module_questions,
-)
-from attnlib.clinic.black_box.projected import Asked, heads_of, project
+from attnlib.clinic.black_box.module_edges import module_edge
+from attnlib.clinic.black_box.module_questions import ModuleMaker, module_questions
+from attnlib.clinic.black_box.projected import Asked, heads_of, project, without
 from attnlib.clinic.black_box.slots import Slots, module_slots
 from attnlib.clinic.black_box.traits import NOTHING, PLAIN, Found, Traits
 from attnlib.clinic.cached import in_two_parts
@@ -75,6 +73,14 @@ class ModuleBench:
     ) -> Array:
         """The output of a variant."""
         return project(question, traits, faults, found)
+
+    def scores(
+        self, question: Asked, traits: Traits, faults: Faults, found: Found
+    ) -> Array:
+        """(batch, n_heads, n_q, n_k)."""
+        w = without(question.weights, faults)
+        q, k, v = heads_of(question.x, question.memory, w, faults)
+        return scores_of(q, k, v, traits, faults, found)
 
     def hides(self, question: Asked) -> bool:
         """Whether a mask is handed in, or asked for."""
@@ -182,5 +188,5 @@ class ModuleBench:
         return pattern
 
     def extreme(self, kind: str, traits: Traits) -> Asked | None:
-        """See `module_questions`."""
+        """See `module_edges`."""
         return module_edge(kind, self.takes, self.weights, self.seed, traits)

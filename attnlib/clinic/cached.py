@@ -1,4 +1,4 @@
-"""Call a module in two parts: first the earlier tokens, then the rest with its cache."""
+"""Call a module in two parts: first the earlier tokens, then the rest, with a cache."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from attnlib.shapes import Array
+from attnlib.shapes import Array, Mask
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class FunctionSubject:
         q: Array,
         k: Array,
         v: Array,
-        mask: Array | None = None,
+        mask: Mask | None = None,
         *,
         causal: bool | None = None,
         dtype: str | None = None,
@@ -130,8 +130,8 @@ class ModuleSubject:
         memory: Array | None = None,
         *,
         values: Array | None = None,
-        mask: Array | None = None,
-        padding: Array | None = None,
+        mask: Mask | None = None,
+        padding: Mask | None = None,
         causal: bool | None = None,
         train: bool = False,
     ) -> Answer:

@@ -28,9 +28,9 @@ def function_edge(
         return None
     if kind == "empty":
         n = 5 if takes.no_cross else 4
-        mask = make.holes(n, 5)
-        mask[1] = False
-        return make.xray("a query that may look at nothing", n, 5, 3, mask)
+        look = make.holes(n, 5)
+        look[1] = False
+        return make.xray("a query that may look at nothing", n, 5, 3, look)
     if kind in ("long", "long mask"):
         return _long(rng, make, front, kind)
     if kind.startswith(("moved ", "lifted ")):
@@ -40,10 +40,10 @@ def function_edge(
         asked = make.xray("wide scores", 5, 6, 4)
         return Question(asked.name, asked.q * 4, asked.k * 2, asked.v, xray=True)
     n_q, n_k = (5, 5) if takes.no_cross else (4, 5)
-    q, k = far_apart(rng, n_q, n_k, gap=1024.0)
+    apart = far_apart(rng, n_q, n_k, gap=1024.0)
     d_v = 16 if takes.equal_d else 4
-    q, k = (np.broadcast_to(a, (*front, *a.shape)).copy() for a in (q, k))
-    v = table(rng, *front, n_k, d_v)
+    q, k = (np.broadcast_to(a, (*front, *a.shape)).copy() for a in apart)
+    v: Array = table(rng, *front, n_k, d_v)
     if kind in ("huge", "huge for half"):
         # Each query's scores lie in a range of their own, far from those of the others.
         times, step = (64.0, 4096.0) if kind == "huge" else (1.0, 32.0)
@@ -70,12 +70,13 @@ def function_edge(
         return Question(asked.name, asked.q, asked.k, v, mask, flag)
     if kind in ("planted in sight", "planted in a query", "none planted"):
         asked = make.ask("a NaN in a value", n_q, n_k, 6, 4)
-        q, v = asked.q.copy(), asked.v.copy()
+        v = asked.v.copy()
         if kind == "planted in a query":
-            q[..., n_q - 1, 0] = np.nan
-            return Question("a NaN in a query", q, asked.k, v)
+            asks = asked.q.copy()
+            asks[..., n_q - 1, 0] = np.nan
+            return Question("a NaN in a query", asks, asked.k, v)
         v[..., 1, 0] = np.nan if kind == "planted in sight" else 1e6
-        return Question(asked.name, q, asked.k, v)
+        return Question(asked.name, asked.q, asked.k, v)
     if kind == "half":  # |q| = |k| = 23: their product passes what float16 can hold
         q = 23 + table(rng, *front, n_q, 128) / 8
         k = 23 + table(rng, *front, n_k, 128) / 8

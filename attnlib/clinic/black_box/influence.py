@@ -1,20 +1,24 @@
-"""Read the kind of an attention off its outputs: who sees whom, and by which numbers."""
+"""Read the kind of an attention off its outputs: who sees whom, by which numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from attnlib.clinic.black_box.traits import Traits
-from attnlib.shapes import Array
+from attnlib.shapes import Mask
+
+Table = npt.NDArray[Any]  # of numbers: weights, scores, queries, keys
 
 GOOD_FIT = 1e-4  # of the spread of log-weights
 LEAST = 1e-30  # logarithms of smaller weights say nothing
 
 
-def kinds(sees: Array, told: Traits) -> list[Traits]:
+def kinds(sees: Mask, told: Traits) -> list[Traits]:
     """The kinds of attention that a pattern of influence may be, the simplest first.
 
     Args:
@@ -38,7 +42,7 @@ def kinds(sees: Array, told: Traits) -> list[Traits]:
     return found
 
 
-def slope(log_weights: Array, scores: Array, seen: Array) -> float | None:
+def slope(log_weights: Table, scores: Table, seen: Mask) -> float | None:
     """The factor by which `scores` enter the softmax, if they alone do.
 
     Within a row, log(weight) is factor * score plus a constant.
@@ -53,19 +57,19 @@ def slope(log_weights: Array, scores: Array, seen: Array) -> float | None:
     return factor if rest <= GOOD_FIT * max(spread, 1e-9) else None
 
 
-def _within_rows(values: Array, seen: Array) -> Array:
+def _within_rows(values: Table, seen: Mask) -> Table:
     count = np.maximum(seen.sum(axis=-1, keepdims=True), 1)
     values = np.where(seen, values, 0.0)
     return np.where(seen, values - values.sum(axis=-1, keepdims=True) / count, 0.0)
 
 
-def logarithms(weights: Array) -> tuple[Array, Array]:
+def logarithms(weights: Table) -> tuple[Table, Mask]:
     """log(weights), and where it may be used."""
     seen = np.isfinite(weights) & (weights > LEAST)
     return np.log(np.where(seen, weights, 1.0)), seen
 
 
-def scales(weights: Array, q: Array, k: Array) -> Iterator[float]:
+def scales(weights: Table, q: Table, k: Table) -> Iterator[float]:
     """Factors on q·k, or on other products, that explain the weights of one call."""
     logs, seen = logarithms(weights)
     pairs = ((q, k), (k, q), (q, q), (k, k))
@@ -77,8 +81,16 @@ def scales(weights: Array, q: Array, k: Array) -> Iterator[float]:
                 yield factor
 
 
-def fill(weights: Array, scores: Array, allowed: Array) -> tuple[float, bool] | None:
+def fill(
+    weights: Table, scores: Table, allowed: Table, *, any_scores: bool = False
+) -> tuple[float, bool] | None:
     """The finite number that stands where a mask hides, read off the weights.
+
+    Args:
+        weights: as they were seen.
+        scores: as they meet the mask.
+        allowed: True = may look.
+        any_scores: whether the scores are known to be those of the subject.
 
     Returns:
         The number, and whether it was added to the scores (else it replaced them).
@@ -89,22 +101,23 @@ def fill(weights: Array, scores: Array, allowed: Array) -> tuple[float, bool] | 
     hidden, shown = seen & ~allowed, seen & allowed
     rows = hidden.any(axis=-1, keepdims=True) & shown.any(axis=-1, keepdims=True)
     hidden, shown = hidden & rows, shown & rows
-    if not hidden.any() or slope(logs, scores, shown) is None:
+    if not hidden.any():
+        return None
+    factor = slope(logs, scores, shown)
+    if factor is None or (any_scores and abs(factor - 1) > 1e-3):
         return None
     count = np.maximum(shown.sum(axis=-1, keepdims=True), 1)
     constant = np.where(shown, logs - scores, 0).sum(axis=-1, keepdims=True) / count
     put = (logs - constant)[hidden]
-    for values, added in (
-        (put, False),
-        (put - np.broadcast_to(scores, weights.shape)[hidden], True),
-    ):
+    lowered = put - np.broadcast_to(scores, weights.shape)[hidden]
+    for values, added in ((put, False), (lowered, True)):
         middle = float(np.median(values))
         if np.abs(values - middle).max() < 1e-3 * max(1.0, abs(middle)):
             return middle, added
     return None
 
 
-def slopes(weights: Array, scores: Array, allowed: Array) -> Array | None:
+def slopes(weights: Table, scores: Table, allowed: Mask) -> Table | None:
     """A slope for each head that explains the weights by minus slope times distance."""
     logs, seen = logarithms(weights)
     seen = seen & np.broadcast_to(allowed, weights.shape)
@@ -121,7 +134,7 @@ def slopes(weights: Array, scores: Array, allowed: Array) -> Array | None:
     return np.asarray(found) if rest < 1e-3 else None
 
 
-def cap(weights: Array, scores: Array) -> float | None:
+def cap(weights: Table, scores: Table) -> float | None:
     """The cap of a softcap that explains the weights, if one does."""
     logs, seen = logarithms(weights)
     trial = np.geomspace(0.3, 300.0, 60)
@@ -142,6 +155,6 @@ def cap(weights: Array, scores: Array) -> float | None:
     return middle if _misfit(logs, scores, seen, middle) < GOOD_FIT else None
 
 
-def _misfit(logs: Array, scores: Array, seen: Array, value: float) -> float:
+def _misfit(logs: Table, scores: Table, seen: Mask, value: float) -> float:
     capped = _within_rows(value * np.tanh(scores / value), seen)
     return float(np.abs(_within_rows(logs, seen) - capped).max(initial=0.0))

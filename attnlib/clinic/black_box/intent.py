@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from attnlib.clinic.black_box.traits import NORMS, Traits
 
@@ -64,12 +65,9 @@ class Intent:
             if getattr(self, name) is not None:
                 continue
             for word in words:
-                value = getattr(attention, word, None)
-                if (
-                    isinstance(value, kinds)
-                    and not isinstance(value, bool)
-                    and value > 0
-                ):
+                value: Any = getattr(attention, word, None)
+                fits = isinstance(value, kinds) and not isinstance(value, bool)
+                if fits and value > 0:
                     found[name] = value
                     break
         if self.qk_norm is None and _has_norms(attention):

@@ -66,7 +66,7 @@ def _allowed(
 def padding_of(mask: Truth) -> tuple[Truth, Truth]:
     """Keys that somebody sees, (..., 1, n_k), and the mask without that padding."""
     real = mask.any(axis=-2, keepdims=True)
-    return real, mask | ~real
+    return np.asarray(real), np.asarray(mask | ~real)
 
 
 def _apart(mask: Truth | None, padding: Truth | None) -> tuple[Truth, Truth]:

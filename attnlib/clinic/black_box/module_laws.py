@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from attnlib.clinic.black_box.module_bench import ModuleBench
 from attnlib.clinic.black_box.module_questions import ModuleMaker
@@ -13,9 +14,9 @@ from attnlib.clinic.black_box.projected import Asked
 from attnlib.clinic.black_box.traits import Traits
 from attnlib.clinic.report import Unknown
 from attnlib.clinic.sight import number
-from attnlib.shapes import Array
 
 CLOSE = 1e-4
+Places = npt.NDArray[np.int_]
 
 
 def broken(bench: ModuleBench, traits: Traits) -> Unknown | None:
@@ -34,7 +35,7 @@ def broken(bench: ModuleBench, traits: Traits) -> Unknown | None:
 
 def _changes(
     bench: ModuleBench, asked: Asked, traits: Traits
-) -> Iterator[tuple[str, Asked, slice | Array]]:
+) -> Iterator[tuple[str, Asked, slice | Places]]:
     """A law, the same question changed, and the items that must stay as they are."""
     x = asked.x.copy()
     x[1:] += 1.0
@@ -59,7 +60,7 @@ def _changes(
 
 
 def _breaks(
-    bench: ModuleBench, law: str, asked: Asked, changed: Asked, part: slice | Array
+    bench: ModuleBench, law: str, asked: Asked, changed: Asked, part: slice | Places
 ) -> Unknown | None:
     first, second = bench.ask(asked).out, bench.ask(changed).out
     if (

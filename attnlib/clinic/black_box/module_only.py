@@ -12,7 +12,8 @@ from attnlib.clinic.black_box.bench import Bench
 from attnlib.clinic.black_box.exam import Diagnosis
 from attnlib.clinic.black_box.findings import finding
 from attnlib.clinic.black_box.module_bench import ModuleBench
-from attnlib.clinic.black_box.search import SINGLE_PRECISION, same
+from attnlib.clinic.black_box.search import same
+from attnlib.clinic.match import SINGLE_PRECISION
 from attnlib.clinic.report import Finding
 from attnlib.clinic.sight import number
 

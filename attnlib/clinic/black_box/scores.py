@@ -12,7 +12,7 @@ from attnlib.clinic.case import Faults
 from attnlib.clinic.families.slopes import ALIBI_SLOPES, alibi_slopes
 from attnlib.positions import rope
 
-Float = npt.NDArray[np.float64]
+Float = npt.NDArray[np.floating]
 
 
 def scores(
@@ -103,7 +103,7 @@ def factor(
     sizes = sizes_of(q, k, v)
     for key, size in ROOTS.items():
         if key in faults:
-            return float(sizes.get(size, d_k) ** -0.5)
+            return 1 / math.sqrt(sizes[size])
     other = {
         "scale_multiplied": math.sqrt(d_k),
         "scale_d_k": 1 / d_k,

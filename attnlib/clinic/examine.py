@@ -154,7 +154,10 @@ def examined(
     if random is not None:
         notes.append("Its output is random: only its weights could be tested.")
     if known.base is None:
-        if random is None:
+        dropped = chance.same_ones(bench, known)
+        if dropped is not None:
+            mistakes.append(dropped)
+        elif random is None:
             unknown = laws.broken(bench, known.traits)
     else:
         named = findings.of_base(exam, known)

@@ -71,7 +71,8 @@ def _may_be_mask(p: Parameter, meaning: str) -> bool:
     if p.role == "bias":
         return meaning == "added"
     fourth = p.position == 3 and p.default is None and p.role == ""
-    return fourth and "mask" in p.name.lower()
+    words = ("mask", "block", "hid", "allow", "visible", "keep", "look")
+    return fourth and any(word in p.name.lower() for word in words)
 
 
 def _too_few(signature: Signature, name: str) -> str:

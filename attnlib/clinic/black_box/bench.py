@@ -8,14 +8,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from attnlib.clinic.black_box.core import attend
+from attnlib.clinic.black_box.core import attend, scores_of
 from attnlib.clinic.black_box.edges import function_edge
 from attnlib.clinic.black_box.questions import Maker, Question, function_questions
 from attnlib.clinic.black_box.slots import Slots, function_slots
 from attnlib.clinic.black_box.traits import NOTHING, PLAIN, Found, Traits
 from attnlib.clinic.case import RIGHT, Faults, Result, View
 from attnlib.clinic.subject import Answer, FunctionSubject, ModuleSubject, Takes
-from attnlib.shapes import Array
+from attnlib.shapes import Array, Mask
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,11 @@ class Bench(Protocol):
     ) -> Array:
         """What a variant would answer."""
 
+    def scores(
+        self, question: Any, traits: Traits, faults: Faults, found: Found
+    ) -> Array:
+        """The scores of a variant, as they meet the mask."""
+
     def hides(self, question: Any) -> bool:
         """Whether the question hides something from somebody."""
 
@@ -75,7 +80,7 @@ class Bench(Protocol):
     def signs(self) -> Signs:
         """Whether places count, and whether the lengths of queries do not."""
 
-    def sees(self) -> Array:
+    def sees(self) -> Mask:
         """(n, n): whether the output of token i changes with token j."""
 
     def extreme(self, kind: str, traits: Traits) -> Any | None:
@@ -150,6 +155,12 @@ class FunctionBench:
         )
         return out
 
+    def scores(
+        self, question: Question, traits: Traits, faults: Faults, found: Found
+    ) -> Array:
+        """(..., n_q, n_k)."""
+        return scores_of(question.q, question.k, question.v, traits, faults, found)
+
     def hides(self, question: Question) -> bool:
         """Whether a mask is handed in, or asked for."""
         return question.mask is not None or question.causal
@@ -171,9 +182,8 @@ class FunctionBench:
             if question.mask is not None:
                 look &= question.mask
             if question.causal or traits.causal:
-                look &= np.tri(
-                    *raw.shape[-2:], raw.shape[-1] - raw.shape[-2], dtype=bool
-                )
+                n_q, n_k = raw.shape[-2:]
+                look &= np.tri(n_q, n_k, n_k - n_q, dtype=bool)
             allowed = look
         weights = (
             out
@@ -212,7 +222,7 @@ class FunctionBench:
         louder = self.ask(replace(asked, q=asked.q * 4.0)).out
         return signs(plain, turned, louder)
 
-    def sees(self) -> Array:
+    def sees(self) -> Mask:
         """(n, n): whether the output of query i changes with the value of key j."""
         n = 9
         make = Maker(np.random.default_rng(self.seed + 1), self.takes)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from attnlib.clinic.black_box.bench import Bench, Signs
+from attnlib.clinic.black_box.exam import Diagnosis
 from attnlib.clinic.black_box.findings import finding
 from attnlib.clinic.black_box.slots import Slots
 from attnlib.clinic.black_box.traits import NOTHING, PLAIN, Found, Traits
@@ -24,7 +25,7 @@ from attnlib.clinic.report import Finding
 from attnlib.clinic.sight import number
 from attnlib.clinic.subject import Answer
 from attnlib.clinic.tensors import draw, loaded, settings_put_back
-from attnlib.shapes import Array
+from attnlib.shapes import Array, Mask
 
 CALLS = 3
 MANY = 24  # calls after which each weight was kept at least once, for p up to a half
@@ -112,6 +113,12 @@ class WithoutDropout:
         """What a variant gives."""
         return self.bench.simulate(question, traits, faults, found)
 
+    def scores(
+        self, question: Any, traits: Traits, faults: Faults, found: Found
+    ) -> Array:
+        """As the subject's."""
+        return self.bench.scores(question, traits, faults, found)
+
     def hides(self, question: Any) -> bool:
         """As the subject's."""
         return self.bench.hides(question)
@@ -136,10 +143,36 @@ class WithoutDropout:
         """Unknown."""
         return Signs()
 
-    def sees(self) -> Array:
+    def sees(self) -> Mask:
         """Unknown: by chance, any output changes."""
         return np.ones((9, 9), dtype=bool)
 
     def extreme(self, kind: str, traits: Traits) -> None:
         """Nothing at the edge is asked."""
         return None
+
+
+def same_ones(bench: Bench, known: Diagnosis) -> Finding | None:
+    """Dropout that draws the same each time: weights are 0, or larger by one factor."""
+    for question, answer in zip(known.questions, known.answers, strict=True):
+        if not question.xray or answer.out is None or bench.hides(question):
+            continue
+        right = bench.view(question, bench.simulate(question), PLAIN).weights
+        mine = bench.view(question, answer.out, PLAIN).weights
+        if mine is None or right is None or mine.shape != right.shape:
+            continue
+        kept = mine != 0
+        if kept.all() or not kept.any():
+            continue
+        factors = mine[kept] / right[kept]
+        factor = float(np.median(factors))
+        if factor < 1 + 1e-3 or np.abs(factors - factor).max() > 1e-3 * factor:
+            continue
+        return finding(
+            "dropout_same",
+            f"{int((~kept).sum())} of {kept.size} weights are 0, and the others are "
+            f"{number(factor)} times the right ones.",
+            factor,
+            1.0,
+        )
+    return None

@@ -87,12 +87,22 @@ def attend(
         v = k
     elif "values_are_queries" in faults:
         v = q
-    out = np.asarray((s if "scores_mixed" in faults else weights) @ v)
+    out: Float = np.asarray((s if "scores_mixed" in faults else weights) @ v)
     if "softmax_on_out" in faults:
         out = softmax(out, -1, False)
     if "out_scaled" in faults:
         out = out / math.sqrt(q.shape[-1])
     return weights, out
+
+
+def scores_of(
+    q: Float, k: Float, v: Float, traits: Traits, faults: Faults, found: Found
+) -> Float:
+    """The scores as they meet the mask."""
+    q, k = prepared(q, k, traits, faults)
+    if q.ndim > 2 and q.shape[-3] != k.shape[-3]:
+        k, v = (grouped(a, q.shape[-3], faults) for a in (k, v))
+    return scores(q, k, v, traits, faults, found)
 
 
 def grouped(kv: Float, n_heads: int, faults: Faults) -> Float:
@@ -225,7 +235,7 @@ def in_blocks(s: Float, fault: str) -> Float:
         shrink = np.exp(np.where(np.isneginf(top), -np.inf, top) - safe)
         e = np.exp(part - safe)
         if kind == "wrong":  # by e^(new - old), where e^(old - new) is meant
-            shrink = np.where(shrink > 0, 1 / shrink, 0)
+            shrink = np.where(shrink > 0, 1 / shrink, 0.0)
         if kind not in ("out", "both"):
             weights = weights * shrink
         kept = total if kind in ("sum", "both") else total * shrink

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from attnlib.clinic.black_box import influence
 from attnlib.clinic.black_box.core import Unforeseen
 from attnlib.clinic.black_box.exam import Diagnosis, Exam
 from attnlib.clinic.black_box.search import Seen, same, tolerances
@@ -83,6 +84,12 @@ class _Edge:
         kinds = tolerances([yours])
         return any(same(yours, other, kinds[-1]) for other in candidates)
 
+    def usual(self, asked: tuple[Any, Answer]) -> bool:
+        """Whether the answer is that of the known behaviour."""
+        question, answer = asked
+        plain = self.out(question), self.out(question, "guarded")
+        return self.fits(answer.out, *plain)
+
     def shown(
         self, key: str, asked: tuple[Any, Answer], number: float | None = None
     ) -> Shown:
@@ -140,94 +147,95 @@ NATURAL = ("mask_added", "mask_subtracted", "mask_after", "mask_ignored", *FILLS
 
 def _fills(edge: _Edge) -> None:
     """A finite number where the mask hides: what if real scores lie below it?"""
-    if edge.has(*NATURAL) or edge.known.traits.qk_norm or edge.known.traits.softcap:
+    if edge.has(*NATURAL) or _weak_in_sight(edge):
         return
+    if edge.known.traits.qk_norm or edge.known.traits.softcap:
+        return  # the scores cannot pass it
     asked = edge.ask("shifted mask")
-    if asked is not None and asked[1].out is not None:
+    if asked is not None and asked[1].out is not None and not edge.usual(asked):
         question, answer = asked
-        divided = [edge.out(question, key) for key in DIVIDED]
-        if edge.fits(answer.out, *divided) and not edge.fits(
-            answer.out, edge.out(question, "guarded")
-        ):
+        if edge.fits(answer.out, *(edge.out(question, key) for key in DIVIDED)):
             edge.extras.cautions.append(edge.shown("renormalised", asked))
             return
-        if not edge.fits(answer.out, edge.out(question), edge.out(question, "guarded")):
-            guarded = [
-                edge.out(question, "mask_fill_10000", way) for way in ("", "guarded")
-            ]
-            value = fill_value(edge, 3)
-            if value is not None or edge.fits(answer.out, *guarded):
-                edge.mistake(*_weak(edge, value, asked))
-            elif not _not_finite(answer.out):
-                edge.law("a constant in all scores changes nothing", asked)
-            return
+        value = _weighed(edge, "moved", 3)
+        filled = (edge.out(question, "mask_fill_10000", w) for w in ("", "guarded"))
+        if value is not None or edge.fits(answer.out, *filled):
+            edge.mistake(*_weak(edge, value, asked))
+        elif not _not_finite(answer.out):
+            edge.law("a constant in all scores changes nothing", asked)
+        return
     asked = edge.ask("above")
-    if asked is None or asked[1].out is None:
+    if asked is None or asked[1].out is None or edge.usual(asked):
         return
     question, answer = asked
-    if edge.fits(answer.out, edge.out(question), edge.out(question, "guarded")):
-        return
-    divided = [edge.out(question, key) for key in DIVIDED]
-    if edge.fits(answer.out, *divided):
+    value = _weighed(edge, "lifted", 3)
+    added = edge.out(question, "mask_fill_added"), edge.out(question, "hidden_lowered")
+    if edge.fits(answer.out, *(edge.out(question, key) for key in DIVIDED)):
         edge.extras.cautions.append(edge.shown("renormalised", asked))
-    elif edge.fits(answer.out, edge.out(question, "mask_fill_added")):
-        edge.mistake(*_weak_added(edge, asked))
+    elif value is not None or edge.fits(answer.out, *added):
+        edge.mistake(*_weak(edge, value, asked, "lifted"))
     elif _not_finite(answer.out):
         edge.extras.cautions.append(edge.shown("renormalised", asked))
     else:
         edge.law("a hidden key has no influence", asked)
 
 
+def _weak_in_sight(edge: _Edge) -> bool:
+    """A fill that the weights of an ordinary question show, if only by e^-50."""
+    bench = edge.exam.bench
+    for question, answer in zip(edge.known.questions, edge.known.answers, strict=True):
+        hides = bench.hides(question) or edge.known.traits.causal
+        if not question.xray or answer.out is None or not hides:
+            continue
+        put = _put(edge, question, answer)
+        if put is None or put[0] > -1:
+            continue
+        how = "lifted" if put[1] else ""
+        edge.mistake(*_weak(edge, put[0], (question, answer), how))
+        return True
+    return False
+
+
+def _put(edge: _Edge, question: Any, answer: Answer) -> tuple[float, bool] | None:
+    """The fill that one answer shows, and whether it was added."""
+    known, bench = edge.known, edge.exam.bench
+    if answer.out is None:
+        return None
+    view = bench.view(question, answer.out, known.traits)
+    if view.weights is None or view.allowed is None:
+        return None
+    scores = bench.scores(question, known.traits, edge.base, known.found)
+    if scores.shape != view.weights.shape:
+        return None
+    weights, allowed = np.asarray(view.weights), np.asarray(view.allowed)
+    return influence.fill(weights, scores, allowed, any_scores=True)
+
+
 def _weak(
-    edge: _Edge, value: float | None, asked: tuple[Any, Answer]
+    edge: _Edge, value: float | None, asked: tuple[Any, Answer], how: str = ""
 ) -> tuple[str, tuple[Any, Answer], float | None]:
     """M11, or M12 where the number depends on d_k, or is round only before the root."""
+    added = how == "lifted"
+    late = "mask_fill_added" if added else "mask_fill_other"
+    early = "mask_added_before_scale" if added else "mask_before_scale"
     if value is None or value > -1:
-        return "mask_fill_other", asked, value
-    wider = fill_value(edge, 7)
-    if edge.exam.bench.fixed_d_k is not None:
-        root = edge.exam.bench.fixed_d_k**0.5
-        before = _round(value * root) and not _round(value)
-        return (
-            ("mask_before_scale", asked, value * root)
-            if before
-            else ("mask_fill_other", asked, value)
-        )
-    if wider is not None and abs(wider / value - (3 / 7) ** 0.5) < 0.01:
-        return "mask_before_scale", asked, value * 3**0.5
-    return "mask_fill_other", asked, value
-
-
-def _weak_added(
-    edge: _Edge, asked: tuple[Any, Answer]
-) -> tuple[str, tuple[Any, Answer], float | None]:
-    """The number that is added to hidden scores, and where it is added."""
-    values = [added_value(edge, d_k) for d_k in (3, 7)]
-    first, second = values
-    if first is None or second is None:
-        return "mask_fill_added", asked, first
-    if edge.exam.bench.fixed_d_k is None:
-        if abs(second / first - (3 / 7) ** 0.5) < 0.01:
-            return "mask_added_before_scale", asked, first * 3**0.5
-    elif _round(first * edge.exam.bench.fixed_d_k**0.5) and not _round(first):
-        value = first * edge.exam.bench.fixed_d_k**0.5
-        return "mask_added_before_scale", asked, value
-    return "mask_fill_added", asked, first
-
-
-def added_value(edge: _Edge, d_k: int) -> float | None:
-    """The number added to hidden scores: lift one until it weighs as much."""
-    return _weighed(edge, "lifted", d_k)
+        return late, asked, value
+    fixed = edge.exam.bench.fixed_d_k
+    if fixed is not None:
+        before = value * fixed**0.5
+        hidden = _round(before) and not _round(value)
+        return (early, asked, before) if hidden else (late, asked, value)
+    wider = edge.ask("moved 0.0 7")
+    put = None if wider is None else _put(edge, *wider)
+    other = put[0] if put is not None else _weighed(edge, how or "moved", 7)
+    if other is not None and abs(other / value - (3 / 7) ** 0.5) < 0.02:
+        return early, asked, value * 3**0.5
+    return late, asked, value
 
 
 def _round(value: float) -> bool:
     digits = f"{abs(value):.3e}".split("e")[0]
     return digits[2:].rstrip("0") == "" or digits[3:].rstrip("0") == ""
-
-
-def fill_value(edge: _Edge, d_k: int) -> float | None:
-    """The fill value, by moving all scores down until hidden keys weigh as much."""
-    return _weighed(edge, "moved", d_k)
 
 
 def _weighed(edge: _Edge, kind: str, d_k: int) -> float | None:
@@ -339,8 +347,8 @@ UNHIDES = (  # with these, an empty row is not what the subject takes for one
 
 def _huge(edge: _Edge) -> None:
     """Softmax is exact however large the scores are."""
-    if edge.has(*AXES, "half_inside"):
-        return  # what is subtracted along a wrong axis is part of that mistake
+    if edge.has("half_inside") or any("online_" in key for key in edge.base):
+        return  # what overflows there is part of that mistake
     half = edge.exam.bench.dtype == "float16"
     asked = edge.ask("huge for half" if half else "huge")
     if asked is not None:
@@ -362,6 +370,8 @@ def _huge(edge: _Edge) -> None:
                 if edge.fits(answer.out, edge.out(question, key)):
                     edge.mistake(key, asked)
                     return
+            if edge.has(*AXES):
+                return  # what is subtracted along a wrong axis is part of that mistake
             if _lost(answer.out, plain[1]):
                 edge.mistake("not_stable", asked)
             else:

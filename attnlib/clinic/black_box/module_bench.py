@@ -19,7 +19,7 @@ from attnlib.clinic.cached import in_two_parts
 from attnlib.clinic.case import RIGHT, Faults, Result, View
 from attnlib.clinic.families.splits import split_heads
 from attnlib.clinic.subject import Answer, ModuleSubject
-from attnlib.shapes import Array
+from attnlib.shapes import Array, Mask
 
 
 def even_norms(module: Any) -> None:
@@ -110,11 +110,14 @@ class ModuleBench:
         if question.look is not None:
             look &= question.look
         if question.causal or traits.causal:
-            look &= np.tri(*raw.shape[-2:], raw.shape[-1] - raw.shape[-2], dtype=bool)
+            n_q, n_k = raw.shape[-2:]
+            look &= np.tri(n_q, n_k, n_k - n_q, dtype=bool)
         weights = None
         d_v = w.W_v.shape[1] // w.n_kv_heads
         if question.xray and out.ndim == 3 and out.shape[-1] >= w.n_heads * d_v:
-            heads = split_heads(out[..., : w.n_heads * d_v], w.n_heads)
+            heads = split_heads(
+                np.asarray(out[..., : w.n_heads * d_v], float), w.n_heads
+            )
             weights = heads[..., : raw.shape[-1]]
         sizes = {
             "n_q": raw.shape[-2],
@@ -135,7 +138,7 @@ class ModuleBench:
         )
         whole = make.ask("two tokens after four in the cache", 6)
         self.subject.set(whole.weights)
-        out = in_two_parts(self.subject.ask.__self__, whole.x, 4)
+        out = in_two_parts(getattr(self.subject.ask, "__self__", None), whole.x, 4)
         if out is None:
             return None
         asked = replace(whole, x=whole.x[:, 4:], memory=whole.x, causal=True)
@@ -165,7 +168,7 @@ class ModuleBench:
         outs = [self.ask(one).out for one in (asked, turned, louder)]
         return signs(*outs)
 
-    def sees(self) -> Array:
+    def sees(self) -> Mask:
         """(n, n): whether the output of token i changes with token j."""
         n = 7
         make = ModuleMaker(

@@ -33,7 +33,10 @@ class Question:
     def sizes(self) -> str:
         """Its sizes by name, as a sentence holds them."""
         q, k, v = self.q, self.k, self.v
-        return f"n_q={q.shape[-2]}, n_k={k.shape[-2]}, d_k={q.shape[-1]}, d_v={v.shape[-1]}"
+        return (
+            f"n_q={q.shape[-2]}, n_k={k.shape[-2]}, "
+            f"d_k={q.shape[-1]}, d_v={v.shape[-1]}"
+        )
 
 
 class Maker:
@@ -137,7 +140,16 @@ def function_questions(rng: np.random.Generator, takes: Takes) -> list[Question]
             look = make.holes(5, 5)
             look |= np.eye(5, dtype=bool)
             asked.append(
-                make.ask("causal and a mask", 5, 5, 6, 4, mask=look, causal=True)
+                make.ask(
+                    "causal and a mask",
+                    5,
+                    5,
+                    6,
+                    4,
+                    mask=look,
+                    causal=True,
+                    optional=True,
+                )
             )
         if takes.mask and make.rank == 4:
             short = np.stack([np.ones((1, 5), bool), _real(5, 2)[:1]])[:, None]

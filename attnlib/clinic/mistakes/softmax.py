@@ -123,7 +123,7 @@ MISTAKES = (
     ),
     Mistake(
         "exp_missing",
-        "",
+        "M47",
         "The exponential is missing",
         "Scores divided by their sum can be negative, and the sum can be 0.",
         "First make every score positive.",

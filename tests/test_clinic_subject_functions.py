@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -562,3 +563,31 @@ def test_a_mask_that_raises_is_no_mask_and_is_said():
     assert subject.notes == (
         "It took no mask of any form: it raised ValueError: masks are not done yet.",
     )
+
+
+def test_a_mask_that_fits_in_a_form_that_is_not_meant_is_not_handed_in_so():
+    def by_item(q, k, v, mask=None):
+        """Takes (batch, n_q, n_k); of a mask (n_q, n_k) it would read single rows."""
+        assert q.ndim == 3
+        items = range(len(q))
+        return np.stack(
+            [plain(q[i], k[i], v[i], None if mask is None else mask[i]) for i in items]
+        )
+
+    subject = make_subject(by_item)
+    assert subject.takes.mask_dims == (3,)
+    q, k, v = arrays(subject, 3)
+    mask = np.tri(4, 6, 2, dtype=bool)
+    out = subject.call(q, k, v, mask).out
+    np.testing.assert_allclose(out, scaled_dot_product(q, k, v, mask).out)
+
+
+def test_the_time_of_all_calls_is_limited_together():
+    def slow(q, k, v):
+        time.sleep(0.1)
+        return plain(q, k, v)
+
+    subject = make_subject(slow, seconds=1.0)
+    q = np.ones((3, 4))
+    answers = [subject.call(q, q, q) for _ in range(12)]
+    assert answers[-1].timed_out

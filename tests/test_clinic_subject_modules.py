@@ -336,3 +336,22 @@ def test_norms_of_queries_and_keys_stay():
     w = subject.weights
     subject.set(dataclasses.replace(w, W_q=w.W_q * 10, b_q=w.b_q * 10))
     np.testing.assert_allclose(subject.call(x).out, before, rtol=1e-3, atol=1e-4)
+
+
+def test_a_mask_that_fits_in_a_form_that_is_not_meant_is_not_handed_in_so():
+    class ByItem(Separate):
+        """Takes (batch, n_q, n_k); of a mask (n_q, n_k) it would read single rows."""
+
+        def forward(self, x, mask=None):
+            one = super().forward
+            items = range(len(x))
+            return torch.cat(
+                [one(x[i : i + 1], None if mask is None else mask[i]) for i in items]
+            )
+
+    subject = make_subject(ByItem())
+    assert 3 in subject.takes.mask_dims
+    assert 2 not in subject.takes.mask_dims
+    x, _, _ = texts(subject.weights)
+    mask = np.tri(5, dtype=bool)
+    close(subject.call(x, mask=mask), right(subject.weights, x, None, mask))

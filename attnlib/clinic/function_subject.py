@@ -12,11 +12,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from attnlib.attention import scaled_dot_product
 from attnlib.clinic.budget import Budget
 from attnlib.clinic.function_call import FORMS, FunctionCall
 from attnlib.clinic.function_roles import fill_in, find_roles
 from attnlib.clinic.guess import wants_tensors
-from attnlib.clinic.handing import KINDS, find_places, says_what, torch_is_there
+from attnlib.clinic.handing import (
+    KINDS,
+    at,
+    find_places,
+    forms_that_agree,
+    says_what,
+    torch_is_there,
+)
 from attnlib.clinic.run import Ran
 from attnlib.clinic.signature import read_signature
 from attnlib.clinic.subject import FunctionSubject, Refusal, Takes
@@ -206,6 +214,8 @@ def _forms_taken(
 ) -> tuple[str, ...]:
     """The forms of a mask that work with one rank of q."""
 
+    outs: dict[str, Array] = {}
+
     def works(form: str) -> bool:
         allowed = np.tri(sizes.n_q, sizes.n_k, sizes.n_k - sizes.n_q, dtype=bool)
         if form == "bk":
@@ -216,12 +226,22 @@ def _forms_taken(
             errors.append(ran.error)
             return False
         shape = (*trial.q.shape[:-1], trial.v.shape[-1])
-        return find_places(ran.value, shape, (sizes.n_q, sizes.n_k)) is not None
+        places = find_places(ran.value, shape, (sizes.n_q, sizes.n_k))
+        out = None if places is None else at(ran.value, places.out)
+        if out is not None:
+            outs[form] = out
+        return out is not None
 
     forms = FORMS[trial.q.ndim]
     if _is_padding(call) and "bk" in forms and works("bk"):
         return ("bk",)
     known = tuple(form for form in forms if form != "bk" and works(form))
+    if len(known) > 1:
+        allowed = np.tri(sizes.n_q, sizes.n_k, sizes.n_k - sizes.n_q, dtype=bool)
+        right = None
+        if trial.q.shape[:-2] == trial.k.shape[:-2]:
+            right = scaled_dot_product(trial.q, trial.k, trial.v, allowed).out
+        known = forms_that_agree(outs, right)
     # The keys of each item alone, only where no other mask is taken.
     return known or (("bk",) if "bk" in forms and works("bk") else ())
 

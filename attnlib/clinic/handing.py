@@ -194,6 +194,28 @@ def at(value: object, path: Path) -> Array | None:
     return dict(parts(value)).get(path)
 
 
+def forms_that_agree(outs: dict[str, Array], right: Array | None) -> tuple[str, ...]:
+    """The forms of a mask that mean the same: those with the right result, or the most.
+
+    A mask may fit in a form that is not meant: a loop over items may take its rows.
+    """
+    groups: list[list[str]] = []
+    for form, out in outs.items():
+        for group in groups:
+            if np.allclose(outs[group[0]], out, atol=1e-6, equal_nan=True):
+                group.append(form)
+                break
+        else:
+            groups.append([form])
+    for group in groups:
+        out = outs[group[0]]
+        same = right is not None and right.shape == out.shape
+        if same and np.allclose(out, np.asarray(right), atol=1e-3):
+            return tuple(group)
+    largest = max(groups, key=len)
+    return tuple(largest)
+
+
 def says_what(value: object) -> str:
     """Why a value is not a result, in words."""
     if value is None:

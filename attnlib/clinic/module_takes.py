@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from attnlib.attention import scaled_dot_product
-from attnlib.clinic.handing import KINDS, AnyArray, at
+from attnlib.clinic.handing import KINDS, AnyArray, at, forms_that_agree
 from attnlib.clinic.module_call import (
     MASKS,
     PADDINGS,
@@ -154,26 +154,12 @@ class _Trial:
         self, role: str, outs: dict[str, Array], memory: Array | None
     ) -> tuple[str, ...]:
         """The forms that mean the same: those with the right result, or the most."""
-        groups: list[list[str]] = []
-        for form, out in outs.items():
-            for group in groups:
-                if np.allclose(outs[group[0]], out, atol=1e-6, equal_nan=True):
-                    group.append(form)
-                    break
-            else:
-                groups.append([form])
         n_k = self.n_q if memory is None else self.n_k
         allowed = self._allowed(role, n_k)
         if role == "padding":
             allowed = allowed[:, None]
         right = attend(self.weights, self.x, memory, allowed)
-        for group in groups:
-            out = outs[group[0]]
-            same = right is not None and right.shape == out.shape
-            if same and np.allclose(out, np.asarray(right), atol=1e-3):
-                return tuple(group)
-        largest = max(groups, key=len)
-        return tuple(largest)
+        return forms_that_agree(outs, right)
 
 
 def attend(

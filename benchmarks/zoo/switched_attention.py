@@ -190,7 +190,7 @@ class SwitchedAttention(nn.Module):
             scores = scores.masked_fill(empty, 0.0)
         weights = self.softmax(scores)
         if self.at("again") == "softmax":
-            weights = self.softmax(weights.masked_fill(~look, -torch.inf))
+            weights = self.softmax(weights)
         if how == "after the softmax":
             weights = weights * look
         return (

@@ -164,8 +164,11 @@ DROPOUT_AND_MODE = (
     ),
     STUDENT.wrong(
         "M43",
-        "mask forgotten in eval",
-        ("if mask is not None:", "if mask is not None and self.training:"),
+        "not scaled in training",
+        (
+            "scores / self.d_head**0.5",
+            "scores / (1 if self.training else self.d_head**0.5)",
+        ),
     ),
     BLOOM.wrong(
         "M43",

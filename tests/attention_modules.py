@@ -782,3 +782,35 @@ AROUND |= {
     "own layers": (OwnLayers, ()),
     "own fused layer": (OwnFused, ()),
 }
+
+
+class DecoderStyle(nn.Module):
+    """Many masks by name, of which two are used."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.MultiheadAttention(D, H, batch_first=True)
+
+    def forward(
+        self,
+        tgt,
+        memory,
+        tgt_mask=None,
+        memory_mask=None,
+        tgt_key_padding_mask=None,
+        memory_key_padding_mask=None,
+    ):
+        return self.inner(
+            tgt,
+            memory,
+            memory,
+            attn_mask=memory_mask,
+            key_padding_mask=memory_key_padding_mask,
+        )[0]
+
+
+MODULES["four masks"] = (
+    DecoderStyle,
+    {"mask": "blocked"},
+    {"mask", "padding", "memory"},
+)

@@ -31,9 +31,9 @@ def find_out(
         del call.roles["memory"]
     trial.crossing = memory
     if "mask" in call.roles:
-        trial.find("mask", MASKS)
+        trial.find_used("mask", MASKS)
     if "padding" in call.roles:
-        trial.find("padding", PADDINGS)
+        trial.find_used("padding", PADDINGS)
     elif "lengths" in call.roles:
         trial.find("padding", ("b",))
     elif "mask" in call.roles:
@@ -71,6 +71,7 @@ class _Trial:
         self.batch, self.n_q, self.n_k = free[:3]
         self.crossing = False
         self.batch_is_heads = False
+        self.moved = False  # the last mask that was tried had an influence
         self.rng = np.random.default_rng(seed + 1)
         self.x = self._text(self.batch, self.n_q, weights.d_model)
         self.other = self._text(self.batch, self.n_k, weights.W_k.shape[0])
@@ -103,8 +104,27 @@ class _Trial:
         """Whether the flag can be set, and nothing else is needed with it."""
         return self.works(None, None, True) is not None
 
+    def find_used(self, role: str, forms: tuple[str, ...]) -> None:
+        """The same; of several arguments (tgt_mask, memory_mask) one with influence."""
+        call, first = self.call, self.call.roles[role]
+        taken = set(call.roles.values())
+        others = [
+            p.name
+            for p in call.signature.parameters
+            if "mask" in p.name and ("pad" in p.name) == (role == "padding")
+            if p.name not in taken and p.default is None and not p.required
+        ]
+        for name in (first, *others, *([first] if others else [])):
+            call.roles[role] = name
+            call.forms.pop(role, None)
+            call.kinds.pop(role, None)
+            self.find(role, forms)
+            if self.moved or not others:
+                return
+
     def find(self, role: str, forms: tuple[str, ...]) -> None:
         """Which forms of a mask work, first for a memory, then for x itself."""
+        self.moved = False
         variations = [self.other, None] if self.crossing else [None]
         if self.call.memory_width is not None:
             variations = variations[:1]
@@ -131,6 +151,11 @@ class _Trial:
                 if out is not None:
                     outs[form] = out
             if outs:
+                still = self.works(memory)
+                self.moved = any(
+                    still is None or not np.array_equal(out, still, equal_nan=True)
+                    for out in outs.values()
+                )
                 call.forms[role] = self._agree(role, outs, memory)
                 return True
         call.kinds.pop(own, None)

@@ -76,11 +76,10 @@ def attention_of(board, meant=Meant(), seed=0):
             weights = weighed(board, scores, allowed)
         if board.mix == "dropout":
             weights = weights * (dice.random(weights.shape) >= 0.2) / 0.8
-        if board.mix == "NaN made zero":
-            weights = np.nan_to_num(weights)
         if board.roles == "turned":
             weights = np.swapaxes(weights, -1, -2)
-        return weights.astype(v.dtype, copy=False) @ said
+        out = weights.astype(v.dtype, copy=False) @ said
+        return np.nan_to_num(out) if board.mix == "NaN made zero" else out
 
     return attention
 

@@ -202,7 +202,7 @@ def gradient_of_nan_result(q, k, v, mask=None):
 
 
 def nan_to_num_of_biased(q, k, v, mask=None):
-    """Hides every NaN, and leaves it in the gradient of an empty row."""
+    """Leaves a NaN in the gradient of an empty row."""
     scores = scaled(q, k)
     if mask is not None:
         scores = scores + bias_of(mask, scores)
@@ -217,23 +217,6 @@ def nan_to_num_of_result(q, k, v, mask=None):
 
 
 # M45
-
-
-def nan_to_num_of_weights(q, k, v, mask=None):
-    """The gradient of an empty row is right here: masked_fill lets none through."""
-    scores = scaled(q, k)
-    if mask is not None:
-        scores = scores.masked_fill(~mask, float("-inf"))
-    return torch.nan_to_num(F.softmax(scores, dim=-1)) @ v
-
-
-def nan_to_num_of_scores(q, k, v, mask=None):
-    scores = torch.nan_to_num(scaled(q, k))
-    if mask is None:
-        return scores.softmax(-1) @ v
-    any_key = seen(mask, scores)
-    scores = scores.masked_fill(~mask & any_key, float("-inf"))
-    return (scores.softmax(-1) * any_key) @ v
 
 
 def nan_to_num_after_sdpa(q, k, v, mask=None):
@@ -266,9 +249,7 @@ SPECIMENS = (
     fixed("M14", "finfo.min to SDPA", lowest_number, "SDPA"),
     fixed("M14", "NaN in the gradient, where", gradient_of_nan, "where"),
     fixed("M14", "NaN in the gradient, fill", gradient_of_nan_result, "masked_fill"),
-    fixed("M14 M45", "torch nan_to_num, bias", nan_to_num_of_biased, "nan_to_num"),
+    fixed("M14", "torch nan_to_num, bias", nan_to_num_of_biased, "nan_to_num"),
     fixed("M14 M45", "torch nan_to_num of result", nan_to_num_of_result, "einsum"),
-    fixed("M45", "torch nan_to_num of weights", nan_to_num_of_weights, "nan_to_num"),
-    fixed("M45", "torch nan_to_num of scores", nan_to_num_of_scores, "nan_to_num"),
     fixed("M45", "nan_to_num after SDPA", nan_to_num_after_sdpa, "SDPA"),
 )

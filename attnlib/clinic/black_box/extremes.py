@@ -14,8 +14,10 @@ import numpy as np
 
 from attnlib.clinic.black_box import influence
 from attnlib.clinic.black_box.core import Unforeseen
+from attnlib.clinic.black_box.edges import SHIFT
 from attnlib.clinic.black_box.exam import Diagnosis, Exam
 from attnlib.clinic.black_box.search import Seen, same, tolerances
+from attnlib.clinic.black_box.slots import CAP
 from attnlib.clinic.case import Faults
 from attnlib.clinic.subject import Answer
 from attnlib.shapes import Array
@@ -156,6 +158,10 @@ def _fills(edge: _Edge) -> None:
         question, answer = asked
         if edge.fits(answer.out, *(edge.out(question, key) for key in DIVIDED)):
             edge.extras.cautions.append(edge.shown("renormalised", asked))
+            return
+        lifted = _weighed(edge, "lifted", 3)
+        if lifted is not None and lifted > -SHIFT:
+            edge.mistake(*_weak(edge, lifted, asked, "lifted"))
             return
         value = _weighed(edge, "moved", 3)
         filled = (edge.out(question, "mask_fill_10000", w) for w in ("", "guarded"))
@@ -367,6 +373,10 @@ def _huge(edge: _Edge) -> None:
                     edge.mistake(key, asked)
                     return
             for key in ("not_stable", "shift_global", "scores_clipped"):
+                if edge.fits(answer.out, edge.out(question, key)):
+                    edge.mistake(key, asked)
+                    return
+            for key in CAP["cap"] if edge.known.traits.softcap else ():
                 if edge.fits(answer.out, edge.out(question, key)):
                     edge.mistake(key, asked)
                     return

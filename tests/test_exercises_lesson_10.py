@@ -95,6 +95,7 @@ LOUD_WRONG = (
     (lambda m: np.sqrt((m**2).mean()), {"one_for_all_heads"}),
     (lambda m: np.sqrt((m**2).sum(-1)).mean((0, 2)), {"mean_of_token_norms"}),
     (lambda m: np.sqrt((m**2).mean((2, 3))).mean(0), {"mean_of_texts"}),
+    (lambda m: np.sqrt((m**2).mean(3)).mean((0, 2)), {"mean_of_tokens"}),
     (lambda m: np.sqrt((m**2).sum(-1).mean((0, 2))), {"features_summed"}),
     (lambda m: np.abs(m).max((0, 2, 3)), {"loudest_number"}),
 )
@@ -193,6 +194,10 @@ KEYS_WRONG = (
         {"heads_averaged_first"},
     ),
     (bare, {"log_of_empty_rows"}),
+    (
+        lambda w: np.exp(entropies(w).sum((0, 2)) / (entropies(w) > 0).sum((0, 2))),
+        {"rows_of_one_key_left_out"},
+    ),
     (lambda w: 2 ** (entropies(w).sum((0, 2)) / filled(w)), {"base_two_of_nats"}),
     (
         lambda w: np.exp(entropies(w).sum((0, 2)) / filled(w)) / w.shape[-1],
@@ -290,6 +295,14 @@ def piled_up(attend, x):
     return most
 
 
+def later_turned(attend, x):
+    before, most = attend(x), 0.0
+    for j in range(1, len(x)):
+        other = np.concatenate([x[:j], -x[j:]])
+        most = max(most, np.abs(attend(other) - before)[:j].max())
+    return most
+
+
 def last_round(attend, x):
     before = attend(x)
     for j in range(1, len(x)):
@@ -311,6 +324,8 @@ LEAK_WRONG = (
     (last_round, {"last_token_alone"}),
     (leak(at=lambda n: [1]), {"first_tokens_alone"}),
     (leak(at=lambda n: range(1, n - 1)), {"last_token_left"}),
+    (leak(look=lambda m, j: m[: j - 1]), {"neighbour_left_out"}),
+    (later_turned, {"later_ones_turned"}),
     (leak(turn=np.zeros_like), {"token_zeroed"}),
     (leak(turn=lambda row: row + 1), {"one_added"}),
     (piled_up, {"changes_pile_up_from_second"}),
@@ -362,6 +377,9 @@ def test_there_is_one_patient_for_each_name():
         {letter.lower(): name for letter, name in RIGHT.items()},
         RIGHT | {"R": "one hot", "S": "dead", "U": "nan"},
         RIGHT | {"R": "onehot", "S": "silent head", "T": "dilution"},
+        RIGHT | {"U": float("nan"), "S": "a dead head", "Q": "a leak"},
+        {letter: np.str_(name) for letter, name in RIGHT.items()},
+        {f"patient {letter}": name for letter, name in RIGHT.items()},
     ],
 )
 def test_names_may_be_written_in_other_ways(answer):
@@ -383,6 +401,13 @@ def test_what_is_often_mistaken_is_explained(change, said):
     verdict = judge("diagnoses", RIGHT | change)
     assert not verdict.passed
     assert said in verdict.text
+
+
+@pytest.mark.parametrize("slip", ["dilluted", "M16", None, ["diluted"], 3.0])
+def test_what_is_no_name_is_not_called_a_wrong_diagnosis(slip):
+    verdict = judge("diagnoses", RIGHT | {"T": slip})
+    assert verdict.status == "type"
+    assert "What you wrote at T is none of the names" in verdict.text
 
 
 def test_other_wrong_ones_hear_which_letters_are_wrong():

@@ -136,7 +136,9 @@ class ValueExercise:
 
     `show` is the line of code that `solution` prints. `tolerance` is absolute. `tidy`
     takes away what does not matter in an answer, such as spaces. `form` says how an
-    answer should look, to those whose answer is no misconception either.
+    answer should look, to those whose answer is no misconception either. `names` are
+    all values that a dict may hold: another one is a slip of the pen, and no wrong
+    answer yet.
     """
 
     name: str
@@ -150,6 +152,7 @@ class ValueExercise:
     tolerance: float = 0.005
     tidy: Callable[[object], object] | None = None
     form: str = ""
+    names: tuple[str, ...] = ()
 
     @property
     def solution_source(self) -> str:

@@ -119,7 +119,7 @@ _TOLD = (
 
 
 def tidy_names(answer):
-    """Names in other spellings: with a hyphen or not, short forms."""
+    """Names in other spellings: with a hyphen or not, short forms, a NaN itself."""
     if type(answer) is not dict:
         return answer
     short = {
@@ -133,15 +133,18 @@ def tidy_names(answer):
     }
 
     def one(name):
-        if type(name) is not str:
+        if isinstance(name, float) and name != name:
+            return "NaN"
+        if type(name) not in (str, np.str_):
             return name
-        key = "".join(c for c in name.casefold() if c.isalpha())
-        return short.get(key, name)
+        bare = name.casefold().strip().removeprefix("a ").removeprefix("an ")
+        key = "".join(c for c in bare if c.isalpha())
+        return short.get(key, key)
 
-    return {
-        (key.strip().upper() if type(key) is str else key): one(name)
-        for key, name in answer.items()
-    }
+    def letter(key):
+        return key.upper().removeprefix("PATIENT").strip() if type(key) is str else key
+
+    return {letter(key): one(name) for key, name in answer.items()}
 
 
 EXERCISES = (
@@ -171,6 +174,7 @@ EXERCISES = (
         ),
         tidy=tidy_names,
         form=FORM,
+        names=NAMES,
         wrong=tuple(Misconception(RIGHT | swap, said) for swap, said in _TOLD)
         + tuple(
             Misconception(

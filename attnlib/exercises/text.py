@@ -283,5 +283,9 @@ def value_wrong() -> str:
     return "That is not it."
 
 
+def value_no_name(which: Sequence[str]) -> str:
+    return f"What you wrote at {listed(which)} is none of the names."
+
+
 def value_part_wrong(which: Sequence[str]) -> str:
     return f"Not all of it is right. Look again at: {listed(which)}."

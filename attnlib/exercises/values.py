@@ -30,6 +30,10 @@ def judge_value(exercise: ValueExercise, answer: object) -> Verdict:
     if kind(answer) != wanted:
         said = text.value_wanted(wanted, kind(answer))
         return no("type", f"{said} {exercise.form}".rstrip())
+    stray = stray_names(answer, exercise.names)
+    if stray:
+        said = text.value_no_name(stray)
+        return no("type", f"{said} {exercise.form}".rstrip())
     wrong = wrong_parts(answer, exercise.right, exercise.tolerance)
     if wrong:
         return no("wrong", text.value_part_wrong(wrong))
@@ -95,6 +99,17 @@ def wrong_parts(answer: object, right: object, tolerance: float) -> list[str]:
     else:
         return []
     return wrong if len(wrong) < len(right) else []
+
+
+def stray_names(answer: object, names: tuple[str, ...]) -> list[str]:
+    """The keys of a dict under which there is none of the names that there are."""
+    if not names or type(answer) is not dict:
+        return []
+    return [
+        str(key)
+        for key, value in answer.items()
+        if not any(equal(value, name, 0) for name in names)
+    ]
 
 
 def _keys(value: dict[object, object]) -> set[str]:

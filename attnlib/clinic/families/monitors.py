@@ -33,6 +33,8 @@ def keys_used(weights: npt.ArrayLike, *, faults: Faults = RIGHT) -> object:
         filled = np.ones_like(filled)
     elif "first_texts_rows" in faults:
         filled = np.broadcast_to(filled[:1], filled.shape)
+    elif "rows_of_one_key_left_out" in faults:
+        filled = filled & (h != 0)
     mean = _mean_of(h, filled, faults)
     if "entropy_left" in faults or "exp_before_mean" in faults:
         return mean
@@ -100,6 +102,8 @@ def head_loudness(mixed: npt.ArrayLike, *, faults: Faults = RIGHT) -> object:
         return average
     if "mean_of_token_norms" in faults:
         return np.sqrt((m**2).sum(-1)).mean((0, 2))
+    if "mean_of_tokens" in faults:
+        return np.sqrt((m**2).mean(-1)).mean((0, 2))
     if "mean_of_texts" in faults:
         return np.sqrt((m**2).mean((2, 3))).mean(0)
     if "share_of_all" in faults:
@@ -138,7 +142,10 @@ def moves_earlier(
     for j in _changed(len(x), faults):
         if not {"changes_pile_up", "changes_pile_up_from_second"} & faults:
             other = x.copy()
-        other[j] = _other(other[j], faults)
+        if "later_ones_turned" in faults:
+            other[j:] *= -1
+        else:
+            other[j] = _other(other[j], faults)
         move = np.asarray(attend(other), dtype=float) - before
         if "signs_not_dropped" not in faults:
             move = np.abs(move)
@@ -186,6 +193,8 @@ def _looked_at(move: Float, j: int, faults: Faults) -> Float:
         return move
     if "neighbour_alone" in faults:
         return move[max(j - 1, 0) : j]
+    if "neighbour_left_out" in faults:
+        return move[: max(j - 1, 0)]
     if "first_output_alone" in faults:
         return move[: min(j, 1)]
     return move[:j, :1] if "first_feature_alone" in faults else move[:j]
@@ -222,7 +231,11 @@ KEYS_USED = Family(
             "batch_averaged_first",
             "rows_averaged_first",
         ),
-        "rows": ("empty_rows_counted", "first_texts_rows"),
+        "rows": (
+            "empty_rows_counted",
+            "first_texts_rows",
+            "rows_of_one_key_left_out",
+        ),
         "spread": (
             "log_of_no_weight",
             "log_of_empty_rows",
@@ -274,7 +287,12 @@ HEAD_LOUDNESS = Family(
             "one_for_all_heads",
             "loudest_number",
         ),
-        "order": ("mean_of_token_norms", "mean_of_texts", "share_of_all"),
+        "order": (
+            "mean_of_token_norms",
+            "mean_of_tokens",
+            "mean_of_texts",
+            "share_of_all",
+        ),
     },
 )
 MOVES_EARLIER = Family(
@@ -288,6 +306,7 @@ MOVES_EARLIER = Family(
             "token_zeroed",
             "one_added",
             "one_feature_turned",
+            "later_ones_turned",
         ),
         "look": (
             "own_output_counted",
@@ -296,6 +315,7 @@ MOVES_EARLIER = Family(
             "from_the_token_on",
             "all_outputs",
             "neighbour_alone",
+            "neighbour_left_out",
             "first_output_alone",
             "first_feature_alone",
         ),

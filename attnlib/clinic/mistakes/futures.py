@@ -71,6 +71,14 @@ MISTAKES = (
         "-x[j], the whole row.",
     ),
     Mistake(
+        "later_ones_turned",
+        "",
+        "All tokens from j on are turned at once",
+        "It shows leaks, too, but two changes may cancel in one output. The task asks "
+        "for each token by itself.",
+        "other[j], not other[j:].",
+    ),
+    Mistake(
         "own_output_counted",
         "M18",
         "The output of the changed token itself is counted",
@@ -111,6 +119,13 @@ MISTAKES = (
         "Only the output just before the token is looked at",
         "A leak may reach further, and pass the neighbour by.",
         "All outputs before token j.",
+    ),
+    Mistake(
+        "neighbour_left_out",
+        "M18",
+        "The output just before the token is left out",
+        "A leak of one token shows there, and nowhere else.",
+        "How many outputs stand before token j? [:j] has j of them.",
     ),
     Mistake(
         "first_output_alone",

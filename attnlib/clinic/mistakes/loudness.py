@@ -134,6 +134,13 @@ MISTAKES = (
         "Square, mean over everything but the heads, root: in this order.",
     ),
     Mistake(
+        "mean_of_tokens",
+        "",
+        "The root is taken for each token, and the mean after that",
+        "The mean of roots is not the root of the mean: loud tokens count less.",
+        "Square, mean over everything but the heads, root: in this order.",
+    ),
+    Mistake(
         "mean_of_texts",
         "",
         "A mean over texts of root mean squares",

@@ -49,6 +49,14 @@ MISTAKES = (
         "Ask for each row of each text.",
     ),
     Mistake(
+        "rows_of_one_key_left_out",
+        "",
+        "Rows that look at one key are taken for empty ones",
+        "Both have an entropy of 0. But a one-hot row looks at something, and it is "
+        "just what you are looking for.",
+        "Ask the weights, not the entropy: an empty row has none above 0.",
+    ),
+    Mistake(
         "log_of_no_weight",
         "",
         "A weight of 0 gives NaN",

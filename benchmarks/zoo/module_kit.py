@@ -26,6 +26,8 @@ SIZES = (
     *((24, 8), (30, 3), (30, 6), (48, 4), (48, 8), (64, 2), (64, 4), (64, 8)),
 )
 GROUPED = ((16, 4), (24, 4), (24, 6), (48, 6), (48, 8), (64, 8))  # two KV heads
+# Where d_k is no square, a round number filled in before scaling shows as such.
+NO_SQUARE = tuple((d, h) for d, h in SIZES if d // h not in (4, 9, 16))
 EVEN = tuple((d, h) for d, h in SIZES if d // h >= 4 and d // h % 2 == 0)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from .module_kit import EVEN, GROUPED, SIZES, draw_weights, seeded
+from .module_kit import EVEN, GROUPED, NO_SQUARE, SIZES, draw_weights, seeded
 from .specimen import Specimen
 from .switched_attention import SwitchedAttention
 
@@ -117,6 +117,8 @@ def specimen(board: str, wrong: tuple[Wrong, ...]) -> Specimen:
     """A module with these mistakes; its size is drawn from what the board allows."""
     switches = {slot: value for slot, value, _ in wrong}
     choice = CHOICES[board]
+    if "filled before scaling" in switches.values():
+        choice = tuple(size for size in choice if size in NO_SQUARE)
 
     def make(rng: np.random.Generator, dtype: str) -> nn.Module:
         size = choice[int(rng.integers(len(choice)))]

@@ -2,41 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import torch
-
 from .module_bands import BAND, ONE_KEY
 from .module_eyes import COAT, CROSS, STUDENT
 from .module_gpt import GPT2, HEADS, NANO, NEOX
 from .module_hub import BERT, BLOOM, LLAMA, MISTRAL
+from .module_kit import NO_SQUARE
 from .module_norms import CACHED, GEMMA, QWEN
 from .module_papers import ANNOTATED, BATCH_MAJOR, HEAD_MAJOR, SPLIT_CONCAT
+from .module_past import CAUSAL_KERNEL, GPT2_PAST, LLAMA_PAST
 from .module_raw import IN_PROJ, KERNEL, LENS, MATRICES, TILED
-
-
-def call_causal(module, probe):
-    """Call forward(x, memory, mask, causal=True)."""
-    mask = probe.mask
-    if probe.padding is not None:
-        mask = probe.padding[:, None] if mask is None else mask & probe.padding[:, None]
-    return module(probe.x, probe.memory, mask, causal=True)
-
-
-def call_past(module, probe):
-    """Call a Hugging Face decoder twice: all tokens but two, then those two."""
-    if (probe.memory, probe.mask, probe.padding) != (None, None, None):
-        return None
-    name = "layer_past" if hasattr(module, "c_attn") else "past_key_value"
-    more = {"use_cache": True} if name == "layer_past" else {}
-    first, past = module(probe.x[:, :-2], **more)
-    second, _ = module(probe.x[:, -2:], **{name: past}, **more)
-    return torch.cat([first, second], dim=1)
-
-
-CAUSAL_KERNEL = replace(KERNEL, call=call_causal, features=lambda m: {"causal": True})
-GPT2_PAST = replace(GPT2, call=call_past)
-LLAMA_PAST = replace(LLAMA, call=call_past)
 
 POLARITY_AND_ARITHMETIC = (
     ANNOTATED.wrong("M07", "True is blocked", ("mask == 0", "mask == 1")),
@@ -139,12 +113,14 @@ POLARITY_AND_ARITHMETIC = (
             ' == 0, float("-inf"))',
             " == 0, -50.0)\n        att = att / math.sqrt(k.size(-1))",
         ),
+        sizes=NO_SQUARE,
     ),
     SPLIT_CONCAT.wrong(
         "M12",
         "filled before scaling",
         ("        score = score / math.sqrt(d_tensor)\n", ""),
         ('float("-inf"))\n', "-100.0)\n        score = score / math.sqrt(d_tensor)\n"),
+        sizes=NO_SQUARE,
     ),
     MATRICES.wrong(
         "M12",
@@ -155,6 +131,7 @@ POLARITY_AND_ARITHMETIC = (
             "        scores = scores - ",
             "        scores = scores / self.d_k**0.5\n        scores = scores - ",
         ),
+        sizes=NO_SQUARE,
     ),
 )
 

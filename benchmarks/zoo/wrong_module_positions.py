@@ -5,7 +5,7 @@ from __future__ import annotations
 from .module_bands import PRESS
 from .module_hub import BLOOM, LLAMA
 from .module_norms import CACHED, QWEN
-from .wrong_module_masks import LLAMA_PAST
+from .module_past import LLAMA_PAST
 
 Q_BY_HALVES = "        q = q * cos + rotate_half(q) * sin\n"
 K_BY_HALVES = "        k = k * cos + rotate_half(k) * sin\n"

@@ -94,7 +94,8 @@ class Exam:
         pairs = (
             (2, known[:3], WAYS[:2]),
             (1, late, WAYS),
-            (2, known, WAYS),
+            (2, known[:3], WAYS[2:]),
+            (2, known[3:], WAYS),
             (2, late, WAYS),
         )
         for plans in (singles, pairs):
@@ -106,6 +107,12 @@ class Exam:
                     readings = variants.find(seen, most, ways)
                     if readings:
                         return verdict(traits, readings, found)
+            if plans is pairs:
+                for traits in known[:2]:
+                    variants = self.variants(traits, NOTHING, questions)
+                    readings = variants.find(seen, 2, WAYS[:2], beside="online")
+                    if readings:
+                        return verdict(traits, readings)
             rough = self._roughly(kinds, questions, seen) if plans is singles else None
             if rough is not None:
                 return verdict(*rough)
@@ -170,7 +177,12 @@ class Exam:
         """Kinds that fit who sees whom, whether places count and whether lengths do."""
         first = (self.told, *self.guesses)
         kinds = list(first)
-        if not self.told.causal and self.told.window is None:
+        if self.told.window is not None and not self.told.causal:
+            ahead = bool(np.triu(self.bench.sees(), 1).any())
+            kinds.sort(
+                key=lambda kind: kind.both_sides != ahead or kind.causal == ahead
+            )
+        elif not self.told.causal:
             sees = self.bench.sees()
             kinds = [k for traits in first for k in influence.kinds(sees, traits)]
         signs = self.bench.signs()

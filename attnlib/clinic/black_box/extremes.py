@@ -302,9 +302,11 @@ def _empty(edge: _Edge) -> None:
             edge.mistake("empty_row_nan", asked)
     elif not edge.fits(_of_others(question, out), *usual):
         edge.law("an empty row changes no other row", asked)
-    elif (zeroed is not None and edge.fits(row, _of_empty(question, zeroed))) or (
-        edge.has(*NATURAL, *UNHIDES) and edge.fits(row, good)
+    elif edge.fits(row, np.zeros_like(row)) or (
+        zeroed is not None and edge.fits(row, _of_empty(question, zeroed))
     ):
+        return
+    elif edge.has(*NATURAL, *UNHIDES) and edge.fits(row, good):
         return
     elif not edge.has(*FILLS):  # a finite fill does just that: the same mistake
         kinds = {

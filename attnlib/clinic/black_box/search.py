@@ -23,6 +23,7 @@ from attnlib.clinic.match import EXACT, HALF_PRECISION, SINGLE_PRECISION
 from attnlib.shapes import Array
 
 Seen = Array | None  # None: the call raised
+SLOW = frozenset({"online"})  # slots whose pairs take long, and are tried last
 ANYTHING: Array = np.full((), np.nan)  # a variant of which this answer is unforeseen
 Simulate = Callable[[int, Faults], Array]  # (number of the question, faults) -> out
 
@@ -59,7 +60,11 @@ class Variants:
         return RIGHT.union(*self.ways)
 
     def find(
-        self, seen: Sequence[Seen], most: int = 2, ways: Sequence[Faults] | None = None
+        self,
+        seen: Sequence[Seen],
+        most: int = 2,
+        ways: Sequence[Faults] | None = None,
+        beside: str = "",
     ) -> list[Faults]:
         """Return the smallest sets of mistakes that give all of `seen`; RIGHT first.
 
@@ -67,6 +72,8 @@ class Variants:
             seen: what the subject gave on each question, None where it raised.
             most: how many mistakes a set holds; 0 for a right one.
             ways: of writing that are tried; all if left out.
+            beside: a slot of which every pair must hold one; without a name, pairs of
+                all slots but those that are `SLOW`.
 
         Returns:
             All sets of that size that fit, in the order of the slots.
@@ -77,7 +84,7 @@ class Variants:
                 if self.fits(way, seen, tolerance):
                     return [way]
         for tolerance in tolerances(seen) if most else ():
-            found = self._sets(seen, most, tolerance, ways)
+            found = self._sets(seen, most, tolerance, ways, beside)
             if found:
                 return found
         return []
@@ -88,12 +95,19 @@ class Variants:
         count: int,
         tolerance: tuple[float, float],
         ways: Sequence[Faults],
+        beside: str,
     ) -> list[Faults]:
+        def counts(names: tuple[str, ...]) -> bool:
+            if count < 2:
+                return True
+            return beside in names if beside else not SLOW & set(names)
+
         alive: Iterable[tuple[Faults, Faults]] = (
             (frozenset(keys), way)
             for way in ways
-            for slots in combinations(self.slots.values(), count)
-            for keys in product(*slots)
+            for names in combinations(self.slots, count)
+            if counts(names)
+            for keys in product(*(self.slots[name] for name in names))
         )
         for question, yours in enumerate(seen):
             if time.process_time() > self.until:

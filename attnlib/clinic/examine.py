@@ -50,7 +50,8 @@ def examine(
         attention: a function (q, k, v, mask=None) of NumPy arrays or tensors, with or
             without a mask, or an nn.Module of tokens (batch, n, d_model). For another
             signature hand in a lambda.
-        n_heads, n_kv_heads: of a module that does not say so itself.
+        n_heads: how many heads a module has that does not say so itself.
+        n_kv_heads: how many heads its keys have; as many as n_heads if left out.
         scale: the factor on the scores that is meant; 1 / sqrt(d_k) if left out.
         mask: what its mask means: "may look" (True = may look), "blocked" (True = must
             not look) or "added" (0 and minus infinity, added to the scores).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,15 @@ from attnlib.clinic.black_box.bench import Bench, FunctionBench
 from attnlib.clinic.black_box.exam import Diagnosis, Exam
 from attnlib.clinic.black_box.intent import Intent
 from attnlib.clinic.black_box.module_bench import ModuleBench
+from attnlib.clinic.catalogue import catalogue, get
 from attnlib.clinic.report import Finding, Report, Unknown
 from attnlib.clinic.subject import FunctionSubject, ModuleSubject, Refusal, make_subject
+
+
+FAULT = (
+    "The examination itself failed ({}: {}). That is a fault of the clinic, not of "
+    "what was handed in: please report it."
+)
 
 
 def examine(
@@ -121,8 +129,12 @@ def examine(
     if isinstance(subject, Refusal):
         return Report(subject=_name(attention), refused=subject.sentence)
     bench = make_bench(subject, seed, dtype, bool(causal))
-    with np.errstate(all="ignore"):
-        return examined(subject, bench, intent.with_attributes(attention))
+    try:
+        with np.errstate(all="ignore"):
+            report = examined(subject, bench, intent.with_attributes(attention))
+    except Exception as error:  # a fault of the clinic is no verdict on anybody
+        return Report(subject.name, refused=FAULT.format(type(error).__name__, error))
+    return _of_torch(report) if _is_sdpa(attention) else report
 
 
 def make_bench(
@@ -162,6 +174,7 @@ def examined(
             unknown = laws.broken(bench, known.traits)
     else:
         named = findings.of_base(exam, known)
+        notes += _or_else(known)
         if bench.fixed_d_k is not None:
             unknown = _other_scale(named)
         mistakes += [
@@ -193,6 +206,30 @@ def examined(
         weights=weights,
         right_weights=right,
     )
+
+
+def _or_else(known: Diagnosis) -> list[str]:
+    """Other mistakes that have the same effect at these sizes."""
+    first = [get(key) for key in known.readings[0] if key in catalogue()]
+    for reading in known.readings[1:]:
+        other = [get(key) for key in reading if key in catalogue()]
+        if {m.code for m in other} != {m.code for m in first} and other:
+            names = " and ".join(f"{m.code} {m.name}".strip() for m in other)
+            return [f"At these sizes it could as well be: {names}."]
+    return []
+
+
+def _is_sdpa(attention: object) -> bool:
+    """Whether it is PyTorch's own function, handed in as it is."""
+    name = getattr(attention, "__name__", "")
+    return name == "scaled_dot_product_attention" and not hasattr(attention, "__code__")
+
+
+def _of_torch(report: Report) -> Report:
+    """PyTorch aligns is_causal to the top left by design: to know, and no mistake."""
+    aligned = tuple(m for m in report.mistakes if m.key == "aligned_top_left")
+    others = tuple(m for m in report.mistakes if m.key != "aligned_top_left")
+    return replace(report, mistakes=others, cautions=(*report.cautions, *aligned))
 
 
 def _once(mistakes: Sequence[Finding]) -> list[Finding]:

@@ -234,4 +234,6 @@ class FunctionBench:
 
     def extreme(self, kind: str, traits: Traits) -> Question | None:
         """See `edges`."""
-        return function_edge(kind, self.takes, self.seed, traits)
+        return function_edge(
+            kind, self.takes, self.seed, traits, half=self.dtype == "float16"
+        )

@@ -11,11 +11,12 @@ from attnlib.clinic.subject import Takes
 from attnlib.shapes import Array
 
 LONG = 160  # keys in the long question; blocks of up to 128 show in it
-SHIFT = 1.5e4  # four times as much, the raw score, still fits into float16
+SHIFT = 6e4
+HALF_SHIFT = 1.5e4  # four times as much, the raw score, still fits into float16
 
 
 def function_edge(
-    kind: str, takes: Takes, seed: int, traits: Traits
+    kind: str, takes: Takes, seed: int, traits: Traits, *, half: bool = False
 ) -> Question | None:
     """One extreme question; None where the function cannot be asked it."""
     rng = np.random.default_rng(seed + 2)
@@ -51,18 +52,23 @@ def function_edge(
         k[..., 0] = times
         k[..., 1:] *= times
         return Question("scores of many thousands", q, k, v)
+    shift = HALF_SHIFT if half else SHIFT
     flag = takes.causal and not takes.mask
     mask = np.tri(n_q, n_k, n_k - n_q, dtype=bool) if takes.mask else None
     if kind == "shifted":  # a constant of -2^24 in all scores, exact in float32
         q[..., 0], k[..., 0] = 4096.0, -16384.0
         return Question("all scores below -16 millions", q, k, v)
     if kind == "shifted mask":
-        q[..., 0], k[..., 0] = 400.0, -4.0 * SHIFT / 400.0
-        return Question("all scores below -15000, and a mask", q, k, v, mask, flag)
+        q[..., 0], k[..., 0] = 400.0, -4.0 * shift / 400.0
+        return Question(
+            f"all scores below -{shift:.0f}, and a mask", q, k, v, mask, flag
+        )
     if kind == "above":  # hidden scores lie far above those that count
         q[..., 0] = 400.0
-        k[..., 0] = np.where(np.arange(n_k) == n_k - 1, 4.0 * SHIFT / 400.0, 0.0)
-        return Question("a hidden score 15000 above the others", q, k, v, mask, flag)
+        k[..., 0] = np.where(np.arange(n_k) == n_k - 1, 4.0 * shift / 400.0, 0.0)
+        return Question(
+            f"a hidden score {shift:.0f} above the others", q, k, v, mask, flag
+        )
     if kind == "planted":
         asked = make.ask("a NaN in a hidden value", n_q, n_k, 6, 4, mask=mask)
         v = asked.v.copy()

@@ -16,7 +16,7 @@ from attnlib.clinic.black_box import influence
 from attnlib.clinic.black_box.core import Unforeseen
 from attnlib.clinic.black_box.edges import SHIFT
 from attnlib.clinic.black_box.exam import Diagnosis, Exam
-from attnlib.clinic.black_box.search import Seen, same, tolerances
+from attnlib.clinic.black_box.search import HALF_PRECISION, Seen, same, tolerances
 from attnlib.clinic.black_box.slots import CAP
 from attnlib.clinic.case import Faults
 from attnlib.clinic.subject import Answer
@@ -81,16 +81,20 @@ class _Edge:
             except (ValueError, IndexError, Unforeseen):
                 return None
 
-    def fits(self, yours: Seen, *candidates: Seen) -> bool:
-        """Whether an answer is one of these."""
-        kinds = tolerances([yours])
-        return any(same(yours, other, kinds[-1]) for other in candidates)
+    def fits(self, yours: Seen, *candidates: Seen, rough: bool = False) -> bool:
+        """Whether an answer is one of these.
+
+        `rough`: scores are so large that float32, in which many take a softmax, rounds
+        them to hundredths; what is wrong there is wrong altogether.
+        """
+        tolerance = HALF_PRECISION if rough else tolerances([yours])[-1]
+        return any(same(yours, other, tolerance) for other in candidates)
 
     def usual(self, asked: tuple[Any, Answer]) -> bool:
         """Whether the answer is that of the known behaviour."""
         question, answer = asked
         plain = self.out(question), self.out(question, "guarded")
-        return self.fits(answer.out, *plain)
+        return self.fits(answer.out, *plain, rough=True)
 
     def shown(
         self, key: str, asked: tuple[Any, Answer], number: float | None = None
@@ -246,7 +250,7 @@ def _round(value: float) -> bool:
 
 def _weighed(edge: _Edge, kind: str, d_k: int) -> float | None:
     """Bisect a constant until hidden and shown keys of a row weigh about the same."""
-    low, high = 0.0, 40000.0
+    low, high = 0.0, 4 * SHIFT
     for _ in range(40):
         middle = (low + high) / 2
         asked = edge.ask(f"{kind} {middle!r} {d_k}")
@@ -365,7 +369,7 @@ def _huge(edge: _Edge) -> None:
             edge.law("huge scores are no error", asked)
             return
         plain = edge.out(question), edge.out(question, "guarded")
-        if not edge.fits(answer.out, *plain):
+        if not edge.usual(asked):
             for key in WEAK:
                 if not edge.has(*NATURAL) and edge.fits(
                     answer.out,
@@ -396,7 +400,7 @@ def _huge(edge: _Edge) -> None:
     if asked is None or asked[1].out is None:
         return
     question, answer = asked
-    if edge.fits(answer.out, edge.out(question), edge.out(question, "guarded")):
+    if edge.usual(asked):
         return
     if edge.fits(answer.out, edge.out(question, "shift_global")):
         edge.mistake("shift_global", asked)

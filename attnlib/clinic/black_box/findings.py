@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from attnlib.clinic.black_box.core import Unforeseen
 from attnlib.clinic.black_box.exam import Diagnosis, Exam
@@ -163,15 +164,23 @@ def _outcome(out: Seen) -> Outcome:
 
 
 def _numbers(sight: Sight) -> Numbers:
-    """The first place where the output (the weights, on an x-ray) is wrong."""
+    """The output (the weights, on an x-ray) where it is clearly wrong."""
     mine, good = sight.result(), sight.right.arrays[0] if sight.right.arrays else None
     if mine is None or good is None or mine.shape != good.shape:
         return None, None
+    at = _wrong(mine, good)
+    return (None, None) if at is None else (float(mine[at]), float(good[at]))
+
+
+def _wrong(mine: npt.NDArray[Any], good: npt.NDArray[Any]) -> tuple[int, ...] | None:
+    """The first place that is about as wrong as any."""
     wrong = ~np.isclose(mine, good, rtol=1e-3, atol=1e-4, equal_nan=True)
     if not wrong.any():
-        return None, None
-    at = tuple(np.argwhere(wrong)[0])
-    return float(mine[at]), float(good[at])
+        return None
+    with np.errstate(invalid="ignore"):
+        apart = np.where(wrong, np.abs(mine - good), 0.0)
+    apart = np.where(np.isnan(apart), np.inf, apart)
+    return tuple(int(i) for i in np.argwhere(apart >= apart.max() / 2)[0])
 
 
 def _output(sight: Sight) -> str | None:
@@ -182,8 +191,7 @@ def _output(sight: Sight) -> str | None:
     pair = _numbers(sight)
     if good is None or mine.shape != good.shape or pair[0] is None or pair[1] is None:
         return first_difference(sight)
-    wrong = ~np.isclose(mine, good, rtol=1e-3, atol=1e-4, equal_nan=True)
-    at = place(np.argwhere(wrong)[0])
+    at = place(_wrong(mine, good) or ())
     what = "the weight" if sight.view.weights is not None else "the output"
     return (
         f"{what} at {at} is {number(pair[0])}, where {number(pair[1])} is right "

@@ -94,7 +94,7 @@ def fill(
 
     Returns:
         The number, and whether it was added to the scores (else it replaced them).
-        None if hidden weights are 0, or no one number explains them.
+        None if hidden weights are 0 or as if shown, or no one number explains them.
     """
     logs, seen = logarithms(weights)
     allowed = np.broadcast_to(allowed, weights.shape)
@@ -113,7 +113,8 @@ def fill(
     for values, added in ((put, False), (lowered, True)):
         middle = float(np.median(values))
         if np.abs(values - middle).max() < 1e-3 * max(1.0, abs(middle)):
-            return middle, added
+            nothing = added and abs(middle) < 1e-3  # then nothing is hidden at all
+            return None if nothing else (middle, added)
     return None
 
 

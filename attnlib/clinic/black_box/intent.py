@@ -61,6 +61,8 @@ class Intent:
     def with_attributes(self, attention: object) -> Intent:
         """What the attention says of itself, where the keywords do not say it."""
         found: dict[str, object] = {}
+        if isinstance(attention, type):
+            return self
         for name, (words, kinds) in ATTRIBUTES.items():
             if getattr(self, name) is not None:
                 continue

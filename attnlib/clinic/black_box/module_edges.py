@@ -14,7 +14,7 @@ from attnlib.clinic.subject import Takes, Weights
 from attnlib.shapes import Array
 
 LONG = 160
-SHIFT = 1.5e4
+SHIFT = 6e4
 
 
 def module_edge(
@@ -41,14 +41,16 @@ def module_edge(
     if traits.rope or kind in ("planted in a query", "many equal"):
         return None  # a rotation would turn the constant
     if kind == "shifted":
-        return _moved(make, make.ask("all scores below -16 millions", 4), 2.0**24)
+        return _moved(
+            make, make.ask("all scores below -1 million", 4), 2.0**22, louder=2.0**18
+        )
     hidden = _hiding(make, traits, kind)
     if hidden is None:
         return None
     if kind == "shifted mask":
-        return _moved(make, replace(hidden, name="all scores below -15000"), SHIFT)
+        return _moved(make, replace(hidden, name="all scores below -60000"), SHIFT)
     if kind == "above":
-        named = replace(hidden, name="a hidden score 15000 above the others")
+        named = replace(hidden, name="a hidden score 60000 above the others")
         return _moved(make, named, SHIFT, lifted=True)
     how, by, _ = kind.split()
     shown = make.xray(hidden)
@@ -87,7 +89,7 @@ def _moved(
     by: float,
     *,
     lifted: bool = False,
-    louder: float = 256.0,
+    louder: float = 8192.0,
 ) -> Asked:
     """All scores moved down by a constant, or those of the last key lifted.
 

@@ -75,7 +75,7 @@ class ModuleMaker:
         the room: d_v must be at least n_k."""
         w, keys = self.weights, asked.x if asked.memory is None else asked.memory
         n, width = keys.shape[-2], w.W_v.shape[0]
-        if n > self.d_v or n > width or w.W_o is None:
+        if n > self.d_v or n > width or w.W_o is None or keys.shape[-1] != width:
             return None
         if w.W_o.shape[0] > w.W_o.shape[1]:
             return None

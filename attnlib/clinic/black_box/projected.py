@@ -146,6 +146,9 @@ def heads_of(
             keys = x
         elif "values_from_x" in faults:
             said = x
+    if said.shape[-1] != w.W_v.shape[0]:  # keys and values of other widths
+        width = w.W_v.shape[0]
+        said = np.tile(said, -(-width // said.shape[-1]))[..., :width]
     q = asks if "queries_not_projected" in faults else line(asks, w.W_q, w.b_q)
     k = keys if "keys_not_projected" in faults else line(keys, w.W_k, w.b_k)
     v = said if "values_not_projected" in faults else line(said, w.W_v, w.b_v)

@@ -29,9 +29,9 @@ HARMLESS: Faults = frozenset().union(*WAYS)
 SCORES: Slots = {
     "scale": (
         "scale_missing",
+        "scale_d_model",
         "scale_d_k",
         "scale_twice",
-        "scale_d_model",
         "scale_multiplied",
         "scale_n_heads",
         "scale_n_k",

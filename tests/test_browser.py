@@ -89,6 +89,8 @@ def test_a_lesson_in_lab(name: str, running: Lab, browser: Any) -> None:
         cells = page.locator(".jp-Notebook .jp-Cell").count()
         for slider in page.locator(".attn input[type=range]").all():
             slide(page, slider)
+        for select in page.locator(".attn select").all():
+            choose(page, select)
         for figure in page.locator(".attn-live").all():
             walk(page, figure)
         for bench in page.locator(".attn-bench").all():
@@ -155,23 +157,41 @@ COLOURLESS = """figure => {
 }"""
 
 
+# What a slider changes: the panels of an explorer, the charts of the patient shown.
+PICTURE = ".attn-panels, .attn-ward:not([hidden])"
+
+
 def slide(page: Any, slider: Any) -> None:
     """Arrow keys, Home and End change the picture, and nothing else on the page."""
     assert slider.is_enabled()
     figure = slider.locator("xpath=ancestor::*[contains(@class, 'attn ')][1]")
-    others = page.locator(".attn-panels").all_text_contents()
+    others = page.locator(PICTURE).all_text_contents()
     seen, last = {}, int(slider.get_attribute("max"))
     slider.focus()
     places = {"Home": 0, "ArrowRight": 1, "End": last, "ArrowLeft": last - 1}
     for key, at in places.items():
         page.keyboard.press(key)
         assert int(slider.input_value()) == at, f"{key} did not reach the slider"
-        shown = figure.locator(".attn-panels").inner_html()
+        shown = figure.locator(PICTURE).inner_html()
         assert seen.setdefault(at, shown) == shown  # the same place, the same picture
         assert figure.locator("output").text_content()
     assert len(set(seen.values())) > 1
-    now = page.locator(".attn-panels").all_text_contents()
+    now = page.locator(PICTURE).all_text_contents()
     assert sum(a != b for a, b in zip(others, now, strict=True)) <= 1
+
+
+def choose(page: Any, select: Any) -> None:
+    """Each choice shows charts of its own, and says whose they are."""
+    assert select.is_enabled()
+    figure = select.locator("xpath=ancestor::*[contains(@class, 'attn ')][1]")
+    seen = []
+    for name in select.locator("option").all_text_contents():
+        select.select_option(name)
+        shown = figure.locator(PICTURE)
+        assert shown.count() == 1
+        assert (shown.get_attribute("aria-label") or "").endswith(f" {name}")
+        seen.append(shown.inner_html())
+    assert len(set(seen)) == len(seen) > 1
 
 
 def walk(page: Any, figure: Any) -> None:

@@ -195,7 +195,7 @@ def _svg(
     lost = ~np.isfinite(curve).all(1)
     if lost.any():
         first = int(lost.argmax())
-        left = max(first - 1, 0) * across
+        left = max(first - 0.5, 0) * across
         parts.append(
             f'<rect class="attn-lost" x="{left:.0f}" y="0" '
             f'width="{WIDTH - left:.0f}" height="{HEIGHT}" fill="#888" '
@@ -210,12 +210,15 @@ def _svg(
             'stroke="currentColor" stroke-dasharray="1 3"/>'
         )
     for i, line in enumerate(curve.T):
-        points = " ".join(
+        points = [
             f"{step * across:.0f},{HEIGHT - EDGE - up * value:.0f}"
             for step, value in enumerate(line.tolist())
             if np.isfinite(value)
-        )
-        parts.append(f'<polyline points="{points}" fill="none" {_look(i)}/>')
+        ]
+        if len(points) == 1:  # a line needs two; this one is as short as a dash
+            place, height = points[0].split(",")
+            points.append(f"{int(place) + 4},{height}")
+        parts.append(f'<polyline points="{" ".join(points)}" fill="none" {_look(i)}/>')
     x = f"{at * across:.0f}"
     parts.append(
         f'<line class="attn-at" x1="{x}" x2="{x}" y1="0" y2="{HEIGHT}" '

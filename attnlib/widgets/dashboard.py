@@ -21,7 +21,7 @@ from attnlib.widgets.progress import Progress
 SHOWN = {
     "loss": ("loss", 2),
     "keys": ("keys that a query uses", 1),
-    "saturated": ("rows with a weight above 0.99", 2),
+    "saturated": ("rows above 0.99", 2),
     "sink": ("weight on the first token", 2),
     "loudness": ("loudness of a head", 2),
     "gradient": ("gradient of W_q and W_k", 2),

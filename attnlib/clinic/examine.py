@@ -17,6 +17,11 @@ from attnlib.clinic.catalogue import catalogue, get
 from attnlib.clinic.report import Finding, Report, Unknown
 from attnlib.clinic.subject import FunctionSubject, ModuleSubject, Refusal, make_subject
 
+SLOW = (
+    "{} did not come to an end in the time that all calls together may take. Give it "
+    "more with seconds=..., or hand in one that is faster."
+)
+
 
 FAULT = (
     "The examination itself failed ({}: {}). That is a fault of the clinic, not of "
@@ -158,6 +163,8 @@ def examined(
         bench = chance.WithoutDropout(bench)
     exam = Exam(bench, intent.traits(), intent.guesses())
     known = exam.diagnose()
+    if any(answer.timed_out for answer in known.answers):
+        return Report(subject=subject.name, refused=SLOW.format(subject.name))
     notes = [*subject.notes, *known.untested]
     mistakes: list[Finding] = []
     cautions: list[Finding] = []

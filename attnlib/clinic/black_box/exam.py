@@ -66,6 +66,11 @@ class Exam:
         """Ask all ordinary questions, and find what gives these answers."""
         questions, answers, untested = self._answers()
         seen = [answer.out for answer in answers]
+        numbers = [out for out in seen if out is not None]
+        if not any(np.nan_to_num(out).any() for out in numbers):  # blind or too slow
+            return Diagnosis(
+                self.told, (), NOTHING, tuple(questions), tuple(answers), untested
+            )
         kinds = list(dict.fromkeys(self._kinds()))
 
         def verdict(
@@ -164,7 +169,8 @@ class Exam:
         questions, answers, untested = [], [], []
         for question in self.bench.questions:
             answer = self.bench.ask(question)
-            if question.optional and (answer.out is None or answer.sentence):
+            refused = answer.out is None or bool(answer.sentence)
+            if question.optional and refused and not answer.timed_out:
                 untested.append(f"It does not take {question.name}.")
                 continue
             questions.append(question)

@@ -66,7 +66,11 @@ class _Edge:
         question = self.exam.bench.extreme(kind, self.known.traits)
         if question is None:
             return None
-        return question, self.exam.bench.ask(question)
+        answer = self.exam.bench.ask(question)
+        if answer.timed_out:
+            self.extras.untested.append(f"{question.name}: it took too long.")
+            return None
+        return question, answer
 
     def out(self, question: Any, *more: str, base: Faults | None = None) -> Seen:
         """What the known behaviour, and some mistakes more, give."""

@@ -34,7 +34,8 @@ class Traits:
             said.append("causal by itself")
         if self.window is not None:
             sides = " on both sides" if self.both_sides else ""
-            said.append(f"a window of {self.window} keys{sides}")
+            keys = "1 key" if self.window == 1 else f"{self.window} keys"
+            said.append(f"a window of {keys}{sides}")
         if self.softcap is not None:
             said.append(f"scores capped at {self.softcap:g}")
         if self.qk_norm:

@@ -250,9 +250,13 @@ def run_all(watch: Watched, running: Lab, notebook: str, timeout: float = 180) -
     }}""",
         timeout=1000 * timeout,
     )
-    while not running.idle(notebook):
+    # Lab shows no star while a long cell prints, and between two cells the kernel is
+    # idle for a moment: it is done when it has been idle for a second.
+    idle = 0
+    while idle < 10:
         if time.monotonic() > deadline + timeout:
             raise RuntimeError(f"{notebook}: the kernel does not come to rest")
+        idle = idle + 1 if running.idle(notebook) else 0
         page.wait_for_timeout(100)
     # Explorers are ready when their script ran; a bench, when the kernel has put
     # plain tables in the place of the widget.

@@ -13,7 +13,7 @@ import numpy as np
 
 from attnlib.clinic.black_box import module_laws
 from attnlib.clinic.black_box.bench import Bench, FunctionBench
-from attnlib.clinic.black_box.extremes import Shown
+from attnlib.clinic.black_box.edge_tools import Shown
 from attnlib.clinic.black_box.module_bench import ModuleBench
 from attnlib.clinic.black_box.questions import Maker, Question
 from attnlib.clinic.black_box.traits import Traits

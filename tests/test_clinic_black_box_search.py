@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from black_box_tools import answers, keys, variants
+from black_box_tools import BENCHES, answers, keys, variants
 
 from attnlib.clinic.black_box.search import ANYTHING, Variants, same, tolerances
 from attnlib.clinic.black_box.slots import HARMLESS, WAYS
@@ -43,6 +43,7 @@ SILENT = {
     "scale_d_v": "d_v is d_k in these modules",
     **dict.fromkeys(("kv_heads_tiled", "kv_head_first_only", "kv_heads_reversed"), ODD),
     "aligned_top_left": ODD,
+    "padding_dropped_beside_causal": "a function is handed no padding of its own",
     **dict.fromkeys(
         (
             "slopes_powers_too",
@@ -84,6 +85,7 @@ SAME_AS = {
     ("mask_replaced_by_causal", "mask_ignored"): TRIANGLE,
     ("mask_dropped_beside_causal", "mask_ignored"): TRIANGLE,
     ("padding_on_both", "padding_on_queries"): TRIANGLE,
+    ("padding_dropped_beside_causal", "padding_missing"): TRIANGLE,
     ("axis_zero", "axis_heads"): NAN,
     ("axis_batch_and_heads", "axis_heads"): NAN,
     ("sign_flipped", "axis_heads"): NAN,
@@ -136,6 +138,15 @@ def test_each_mistake_is_found(place):
             every = frozenset().union(*readings)
             assert key in every, (key, readings)
             assert first == key or (key, first) in SAME_AS, (key, readings)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_mask_beside_causal_hides_some_of_the_past(seed):
+    for bench in ("function", "grouped module"):
+        questions = BENCHES[bench](seed).questions
+        (asked,) = [q for q in questions if q.name == "causal and a mask"]
+        assert (np.tri(5, dtype=bool) & ~asked.mask).any()
+        assert (np.tri(5, dtype=bool) & asked.mask).any(axis=-1).all()
 
 
 def test_no_reason_is_stale():

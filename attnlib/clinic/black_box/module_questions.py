@@ -177,6 +177,7 @@ def module_questions(
             )
         if takes.mask:
             look = make.holes(5, 5)
+            look[4, 1] = False  # so that the past has a hole, too
             asked.append(make.ask("causal and a mask", 5, mask=look, causal=True))
     found = [one for one in extra if one is not None]
     return [asked[0], *found[:1], *asked[1:], *found[1:]]

@@ -139,6 +139,7 @@ def function_questions(rng: np.random.Generator, takes: Takes) -> list[Question]
         if takes.mask:
             look = make.holes(5, 5)
             look |= np.eye(5, dtype=bool)
+            look[4, 1] = False  # so that the past has a hole, too
             asked.append(
                 make.ask(
                     "causal and a mask",

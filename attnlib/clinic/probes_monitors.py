@@ -70,13 +70,16 @@ class Attend:
 def leak_cases(rng):
     """For `moves_earlier(attend, x)`: causal ones, and leaks of several kinds."""
 
-    def case(name, mask, d=3, quiet=False):
+    def case(name, mask, d=3, quiet=False, first=1.0, last=1.0):
         n = len(mask)
         W_q, W_k = rng.normal(size=(2, d, 4))
         W_v = rng.normal(size=(d, 2))
         if quiet:  # nothing shows in the first feature
             W_v[:, 0] = 0
-        x = np.round(rng.normal(size=(n, d)), 2)
+        x = rng.normal(size=(n, d))
+        x[0] *= first
+        x[-1] *= last
+        x = np.round(x, 2)
         return Case(name, (Attend(W_q, W_k, W_v, mask), x))
 
     def causal(n):
@@ -98,4 +101,7 @@ def leak_cases(rng):
         case("only what came before, 2 tokens", np.tri(2, k=-1, dtype=bool)),
         case("only what comes after, 2 tokens", np.tri(2, k=-1, dtype=bool).T),
         case("a leak in the second feature", first_step, quiet=True),
+        # Where the largest move is not that of the last token, or would be the first's.
+        case("no mask, a small last token", np.ones((4, 4), bool), last=0.1),
+        case("causal, a large first token", causal(3), first=3.0),
     )

@@ -196,6 +196,8 @@ def examined(
             ]
         extras = extremes.extremes(exam, known, empty_rows=intent.empty_rows)
         mistakes += [findings.of_edge(exam, known, one) for one in extras.mistakes]
+        if any(one.key.startswith("mask_") for one in mistakes):
+            mistakes = [one for one in mistakes if one.key != "half_inside"]
         cautions += [findings.of_edge(exam, known, one) for one in extras.cautions]
         notes += extras.untested
         if unknown is None and extras.laws and not mistakes:

@@ -131,7 +131,9 @@ class Exam:
             variants = self.variants(traits, NOTHING, questions)
             for way in WAYS:
                 if variants.fits(way, seen, HALF_PRECISION):
-                    return traits, [way | {"half_inside"}]
+                    # A norm adds a small number to what it divides by: no mistake.
+                    more = frozenset() if traits.qk_norm else frozenset({"half_inside"})
+                    return traits, [way | more]
         return None
 
     def variants(

@@ -83,7 +83,7 @@ class Intent:
             window=self.window,
             softcap=self.softcap,
             scale=self.scale,
-            qk_norm="l2" if self.qk_norm else "",
+            qk_norm="rms" if self.qk_norm else "",
             rope=self.rope or "",
             rope_base=self.rope_base or 10000.0,
             alibi=bool(self.alibi),

@@ -33,12 +33,16 @@ def _allowed(
     padding: Truth | None,
 ) -> Truth | None:
     n_q, n_k = shape[-2:]
-    if padding is not None and not PADDING & faults:
-        mask = padding if mask is None else mask & padding
+    if "padding_dropped_beside_causal" in faults and (causal or traits.causal):
         padding = None
     given = None
-    if mask is not None or padding is not None:
-        given = _given(mask, padding, shape, faults)
+    if mask is not None and padding is not None and not PADDING & faults:
+        one, other = (_given(m, None, shape, faults) for m in (mask, padding))
+        given = one if other is None else other if one is None else one & other
+    elif mask is not None or padding is not None:
+        apart = padding if PADDING & faults else None
+        whole = mask if mask is not None or apart is not None else padding
+        given = _given(whole, apart, shape, faults)
     causal = (causal or traits.causal) and "causal_missing" not in faults
     if "causal_unasked" in faults:
         causal = True

@@ -34,7 +34,7 @@ def module_edge(
     if kind in ("huge", "huge for half"):
         asked = make.ask("scores of many thousands", 4)
         if traits.rope or traits.qk_norm or kind == "huge for half":
-            return _louder(asked, 4096.0 if kind == "huge" else 512.0)
+            return _louder(asked, 65536.0 if kind == "huge" else 512.0)
         return _moved(make, asked, -(2.0**17), louder=4096.0)
     if kind == "half":
         return _half(make)

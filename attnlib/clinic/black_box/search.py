@@ -151,7 +151,8 @@ class Variants:
         asked = (question, key)
         if asked not in self._silent:
             alone = self.out(question, frozenset([key]))
-            self._silent[asked] = same(alone, self.out(question), EXACT)
+            silent = alone is not ANYTHING and same(alone, self.out(question), EXACT)
+            self._silent[asked] = silent
         return self._silent[asked]
 
     def fits(

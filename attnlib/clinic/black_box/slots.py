@@ -144,6 +144,7 @@ BOTH: Slots = {
         "causal_dropped_beside_mask",
         "causal_of_padding",
         "causal_or_padding",
+        "padding_dropped_beside_causal",
         "combined_by_xor",
     ),
 }

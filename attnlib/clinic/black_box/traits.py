@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 NORMS = {
-    "l2": "queries and keys of length 1",
     "rms": "RMS-normed queries and keys",
+    "l2": "queries and keys of length 1",
     "layer": "layer-normed queries and keys",
 }
 

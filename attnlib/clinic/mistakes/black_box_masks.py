@@ -105,6 +105,14 @@ MISTAKES = (
         "abisee/pointer-generator#88",
     ),
     Mistake(
+        "padding_dropped_beside_causal",
+        "M16",
+        "Padding is forgotten where the mask is causal",
+        "Fillers are read as soon as the causal mask is asked for.",
+        "A key must be real and not in the future.",
+        "keras-team/keras#23038",
+    ),
+    Mistake(
         "causal_or_padding",
         "M16",
         "Causal and padding are combined by or",

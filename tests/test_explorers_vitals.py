@@ -162,3 +162,21 @@ def test_the_board_draws_the_patient_that_trains(capsys):
 def test_every_sign_shown_is_measured():
     charts = pytest.importorskip("attnlib.nn.charts")
     assert tuple(SHOWN) == charts.SIGNS
+
+
+def test_one_number_before_nan_is_drawn_too():
+    curves = {"A": {"loss": [2.0, np.nan, np.nan]}, "B": {"loss": [3.0, 1.0, 1.0]}}
+    figure = vitals(
+        curves,
+        [Sign("loss")],
+        [0, 6, 12],
+        lines=["head 0"],
+        control="patient",
+        title="T",
+        sentence="A has one loss.",
+    )
+    tile = page(figure).select("figure")[0]
+    (x, y), (further, same) = points(tile.polyline)
+    assert x == 0 < further
+    assert y == same
+    assert float(tile.select_one(".attn-lost")["x"]) > 0

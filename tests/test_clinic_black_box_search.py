@@ -242,6 +242,9 @@ def test_a_mistake_beside_a_way_of_writing_is_found():
         seen = answers("function", "plain", "scale_missing", *way)
         readings = found.find(seen, 1)
         assert readings[0] - HARMLESS == {"scale_missing"}, way
+    ways = ("hidden_twice", "guarded")  # what this way hides shows beside a mistake
+    seen = answers("function", "plain", "softmax_twice", *ways)
+    assert found.find(seen, 1)[0] == {"softmax_twice", *ways}
 
 
 @pytest.mark.parametrize("place", [PLACES[0], PLACES[7]], ids=" / ".join)

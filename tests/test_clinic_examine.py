@@ -65,7 +65,7 @@ def test_what_is_wrong_is_named(name):
         assert mistake.evidence.endswith(".")
         assert mistake.mend
         assert mistake.measured is not None
-        assert mistake.measured != pytest.approx(mistake.expected, rel=0.01)
+        assert mistake.measured != pytest.approx(mistake.expected, rel=0.02)  # to be seen
 
 
 @pytest.mark.parametrize("name", MODULES)

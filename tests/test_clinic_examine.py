@@ -15,6 +15,7 @@ from torch import nn
 
 from attnlib.clinic import examine
 from attnlib.clinic.catalogue import get
+from attnlib.nn import MultiHeadAttention
 
 FEATURES = {
     "causal": ("causal by itself",),
@@ -328,6 +329,11 @@ def test_a_large_module_is_examined():
 def test_pytorchs_own_is_healthy():
     mha = seeded(lambda: nn.MultiheadAttention(12, 3, batch_first=True))
     assert examine(mha).healthy
+
+
+def test_the_librarys_own_is_healthy():
+    """It has a cache, and hides the future only where it is told to."""
+    assert examine(seeded(lambda: MultiHeadAttention(24, 4, n_kv_heads=2))).healthy
 
 
 def test_what_is_meant_decides_what_is_wrong():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from attnlib.clinic.black_box.edge_tools import Edge
 
 CACHED = (
@@ -24,6 +26,10 @@ def cached(edge: Edge) -> None:
     question, answer = asked
     if edge.fits(answer.out, edge.out(question), edge.out(question, "guarded")):
         return
+    if not edge.known.traits.causal:  # nothing says that it hides the future
+        free = replace(question, causal=False)
+        if edge.fits(answer.out, edge.out(free), edge.out(free, "guarded")):
+            return
     for key in CACHED:
         if edge.fits(
             answer.out, edge.out(question, key), edge.out(question, key, "guarded")

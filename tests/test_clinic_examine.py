@@ -66,7 +66,7 @@ def test_what_is_wrong_is_named(name):
         assert mistake.evidence.endswith(".")
         assert mistake.mend
         assert mistake.measured is not None
-        assert mistake.measured != pytest.approx(mistake.expected, rel=0.02)  # to be seen
+        assert mistake.measured != pytest.approx(mistake.expected, rel=0.02)
 
 
 @pytest.mark.parametrize("name", MODULES)

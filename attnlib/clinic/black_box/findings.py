@@ -109,6 +109,11 @@ def of_edge(exam: Exam, known: Diagnosis, shown: Shown) -> Finding:
         return finding(
             shown.key, filled(shown.key, float(f"{value:.4g}")), value, -np.inf
         )
+    out = shown.answer.out
+    if shown.key == "nan_through_mask" and out is not None:
+        lost = int(np.isnan(out).sum())
+        said = f"given {shown.question.name}, {lost} of {out.size} outputs are NaN."
+        return finding(shown.key, said)
     seen = [(shown.question, shown.answer.out, shown.right)]
     sentence, pair = telling(exam, known, shown.key, seen)
     return finding(shown.key, sentence, *pair)

@@ -42,9 +42,19 @@ class Intent:
     alibi: bool | None = None
     empty_rows: bool = True
 
-    def check(self, mask: str, dtype: str | None) -> None:
+    def check(
+        self,
+        mask: str,
+        dtype: str | None,
+        n_heads: int | None = None,
+        n_kv_heads: int | None = None,
+        seconds: float = 1.0,
+    ) -> None:
         """Raise where a keyword has no such value."""
         _one_of("mask", mask, MASKS)
+        _counts(n_heads=n_heads, n_kv_heads=n_kv_heads)
+        if not seconds > 0:
+            raise ValueError(f"seconds must be above 0, but it is {seconds!r}.")
         if dtype is not None:
             _one_of("dtype", dtype, FLOATS)
         if self.rope is not None:
@@ -116,6 +126,16 @@ def _has_norms(attention: object) -> bool:
         if type(child).__name__ != "Identity"
     }
     return bool(names & QK_NORMS)
+
+
+def _counts(**counts: int | None) -> None:
+    for name, value in counts.items():
+        if value is None:
+            continue
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise ValueError(
+                f"{name} must be a whole number from 1 on, but it is {value!r}."
+            )
 
 
 def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:

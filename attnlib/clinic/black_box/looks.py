@@ -37,10 +37,15 @@ def _allowed(
         padding = None
     given = None
     if mask is not None and padding is not None and not PADDING & faults:
-        one, other = (_given(m, None, shape, faults) for m in (mask, padding))
+        one, other = (
+            _given(m, None, shape, faults - less)
+            for m, less in ((mask, NONE), (padding, ITEMS))
+        )
         given = one if other is None else other if one is None else one & other
     elif mask is not None or padding is not None:
         apart = padding if PADDING & faults else None
+        if mask is None and "pads" in faults:
+            faults = faults - ITEMS  # they are about the mask, which is not given
         whole = mask if mask is not None or apart is not None else padding
         given = _given(whole, apart, shape, faults)
     causal = (causal or traits.causal) and "causal_missing" not in faults
@@ -96,6 +101,15 @@ def _and(a: Truth | None, b: Truth) -> Truth:
     return b if a is None else np.asarray(a & b)
 
 
+NONE: Faults = frozenset()
+ITEMS: Faults = frozenset(  # masks that reach the wrong items or heads
+    {
+        "mask_tiled_over_heads",
+        "mask_repeated_over_items",
+        "batch_first",
+        "batch_reversed",
+    }
+)
 # Faults for which padding must be told from other masks.
 PADDING = {
     "padding_on_queries",

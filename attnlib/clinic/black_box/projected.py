@@ -27,6 +27,7 @@ class Asked:
     padding: Truth | None = None  # (batch, n_k)
     causal: bool = False
     optional: bool = False
+    item: bool = False  # what is empty is item 1: never so where padding says it
     pads: bool = False  # the module has an argument for padding, given here or not
     xray: bool = False  # W_v and W_o are such that out is the weights
 
@@ -62,6 +63,8 @@ def project(
         raise Unforeseen
     if asked.pads and asked.padding is None:
         faults = faults - PADDING  # they are about padding that is given
+    if asked.pads:
+        faults = faults | {"pads"}
     w = without(asked.weights, faults)
     x, memory = asked.x, asked.memory
     if "batch_as_sequence" in faults:

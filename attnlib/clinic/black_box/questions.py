@@ -6,7 +6,7 @@ attention takes, such as one mask for each item: an error there is no mistake.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,6 +29,7 @@ class Question:
     optional: bool = False
     xray: bool = False  # v is one-hot, so that out is the weights
     half: bool = False  # to be asked in float16
+    item: bool = False  # what is empty is item 1, not row 1
 
     def sizes(self) -> str:
         """Its sizes by name, as a sentence holds them."""
@@ -90,6 +91,11 @@ class Maker:
         v = np.broadcast_to(np.eye(n_k), asked.v.shape).copy()
         return Question(name, asked.q, asked.k, v, mask, xray=True)
 
+    def real(self, n: int, hidden: int = 2) -> Truth:
+        """(batch, 1, 1, n) or (batch, 1, n): each item hides some of its last keys."""
+        items = np.stack([np.arange(n) < n - max(1, hidden - i) for i in range(2)])
+        return items.reshape(2, *(1,) * (self.rank - 2), n)
+
     def holes(self, n_q: int, n_k: int) -> Truth:
         """A mask with holes: no row and no column is empty, and none is the causal."""
         rows, keys = np.arange(n_q)[:, None], np.arange(n_k)
@@ -110,6 +116,15 @@ def function_questions(rng: np.random.Generator, takes: Takes) -> list[Question]
         make.ask("values as wide as keys", 4, 6, 5, 5),
         make.ask("wide keys", 3, 5, 16, 4),
     ]
+    if takes.padding and not takes.mask and make.rank > 2:
+        shown = make.xray("values that show the weights", 4, 5, 3)
+        asked += [
+            make.ask("padding", 4, 5, 7, 6, mask=make.real(5)),
+            replace(shown, name="padding, and such values", mask=make.real(5)),
+            make.ask(
+                "padding of as many keys as queries", 5, 5, 6, 4, mask=make.real(5)
+            ),
+        ]
     if takes.mask:
         holes = make.holes(4, 5)
         square = np.tri(5, dtype=bool)

@@ -169,14 +169,15 @@ class Variants:
 def tolerances(seen: Sequence[Seen]) -> tuple[tuple[float, float], ...]:
     """What two equal results may differ by: the outputs tell in which type they are."""
     arrays = [yours for yours in seen if yours is not None]
-    if any(_wider_than(a, np.float32) for a in arrays):
+    if any(wider_than(a, np.float32) for a in arrays):
         return EXACT, SINGLE_PRECISION
-    if any(_wider_than(a, np.float16) for a in arrays):
+    if any(wider_than(a, np.float16) for a in arrays):
         return (SINGLE_PRECISION, HALF_PRECISION)
     return (SINGLE_PRECISION, HALF_PRECISION)
 
 
-def _wider_than(array: Array, dtype: type[np.floating]) -> bool:
+def wider_than(array: Array, dtype: type[np.floating]) -> bool:
+    """Whether an array holds numbers that this type cannot."""
     with np.errstate(over="ignore"):
         return not np.array_equal(array.astype(dtype), array, equal_nan=True)
 

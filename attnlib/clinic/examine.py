@@ -8,12 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from attnlib.clinic.black_box import chance, extremes, findings, laws, module_only
+from attnlib.clinic.black_box import (
+    chance,
+    extremes,
+    findings,
+    laws,
+    module_only,
+    readings,
+)
 from attnlib.clinic.black_box.bench import Bench, FunctionBench
 from attnlib.clinic.black_box.exam import Diagnosis, Exam
 from attnlib.clinic.black_box.intent import Intent
 from attnlib.clinic.black_box.module_bench import ModuleBench
-from attnlib.clinic.catalogue import catalogue, get
 from attnlib.clinic.report import Finding, Report, Unknown
 from attnlib.clinic.subject import FunctionSubject, ModuleSubject, Refusal, make_subject
 
@@ -144,15 +150,15 @@ def examine(
             report = examined(subject, bench, intent.with_attributes(attention))
     except Exception as error:  # a fault of the clinic is no verdict on anybody
         return Report(subject.name, refused=FAULT.format(type(error).__name__, error))
-    again = _another_reading(subject, report, mask, dtype)
+    again = readings.another(subject, report, mask, dtype)
     if again:
         said = dict(locals_of, **again)
         other = examine(attention, **said)
-        blamed = {one.key for one in other.mistakes} & DOUBTED
+        blamed = {one.key for one in other.mistakes} & readings.DOUBTED
         if not blamed and other.unknown is None:
-            why = READINGS[next(iter(again))]
+            why = readings.WHY[next(iter(again))]
             return replace(other, untested=(*other.untested, why))
-    return _of_torch(report) if _is_sdpa(attention) else report
+    return readings.of_torch(report) if readings.is_sdpa(attention) else report
 
 
 def make_bench(
@@ -165,6 +171,9 @@ def make_bench(
     if isinstance(subject, FunctionSubject):
         return FunctionBench(subject, seed, dtype, causal)
     return ModuleBench(subject, seed, dtype, causal)
+
+
+SLIPS = ("AttributeError", "NameError", "UnboundLocalError")  # in the code for masks
 
 
 def examined(
@@ -195,7 +204,7 @@ def examined(
             unknown = laws.broken(bench, known.traits)
     else:
         named = findings.of_base(exam, known)
-        notes += _or_else(known)
+        notes += readings.or_else(known)
         if bench.fixed_d_k is not None:
             unknown = _other_scale(named)
         mistakes += [
@@ -238,57 +247,6 @@ def examined(
         weights=weights,
         right_weights=right,
     )
-
-
-DOUBTED = {"mask_inverted", "look_inverted", "mask_times_infinity"}
-SLIPS = ("AttributeError", "NameError", "UnboundLocalError")  # in the code for masks
-READINGS = {
-    "mask": "True of its key_padding_mask was read as a filler, as in PyTorch.",
-    "dtype": "It was examined in float32: in float64 its own fill value overflows.",
-}
-
-
-def _another_reading(
-    subject: FunctionSubject | ModuleSubject,
-    report: Report,
-    mask: str,
-    dtype: str | None,
-) -> dict[str, str]:
-    """Keywords under which what looks wrong may be right, or nothing."""
-    call: Any = getattr(subject.ask, "__self__", None)
-    roles = getattr(call, "roles", {})
-    keys = {one.key for one in report.mistakes}
-    named = [str(name) for role, name in roles.items() if role in ("mask", "padding")]
-    turned = keys & {"mask_inverted", "look_inverted"} or report.unknown
-    if mask == "may look" and turned and any("key_padding" in n for n in named):
-        return {"mask": "blocked"}
-    if dtype is None and "mask_times_infinity" in keys:
-        return {"dtype": "float32"}
-    return {}
-
-
-def _or_else(known: Diagnosis) -> list[str]:
-    """Other mistakes that have the same effect at these sizes."""
-    first = [get(key) for key in known.readings[0] if key in catalogue()]
-    for reading in known.readings[1:]:
-        other = [get(key) for key in reading if key in catalogue()]
-        if {m.code for m in other} != {m.code for m in first} and other:
-            names = " and ".join(f"{m.code} {m.name}".strip() for m in other)
-            return [f"At these sizes it could as well be: {names}."]
-    return []
-
-
-def _is_sdpa(attention: object) -> bool:
-    """Whether it is PyTorch's own function, handed in as it is."""
-    name = getattr(attention, "__name__", "")
-    return name == "scaled_dot_product_attention" and not hasattr(attention, "__code__")
-
-
-def _of_torch(report: Report) -> Report:
-    """PyTorch aligns is_causal to the top left by design: to know, and no mistake."""
-    aligned = tuple(m for m in report.mistakes if m.key == "aligned_top_left")
-    others = tuple(m for m in report.mistakes if m.key != "aligned_top_left")
-    return replace(report, mistakes=others, cautions=(*report.cautions, *aligned))
 
 
 def _once(mistakes: Sequence[Finding]) -> list[Finding]:

@@ -4,7 +4,8 @@
 import numpy as np
 
 from attnlib import diagnostics
-from attnlib.clinic.families.monitors import HEAD_LOUDNESS, KEYS_USED, MOVES_EARLIER
+from attnlib.clinic.families.monitors import HEAD_LOUDNESS, KEYS_USED
+from attnlib.clinic.families.moves import MOVES_EARLIER
 from attnlib.clinic.probes_monitors import leak_cases, mixed_cases, weight_cases
 from attnlib.exercises import laws_monitors as laws
 from attnlib.exercises.exercise import (

@@ -54,7 +54,7 @@ class ModuleMaker:
             padding,
             causal,
             optional,
-            self.takes.mask and self.takes.padding,
+            pads=self.takes.mask and self.takes.padding,
         )
 
     def holes(self, n_q: int, n_k: int) -> Truth:

@@ -263,14 +263,18 @@ def test_what_the_attention_prints_and_warns_is_not_shown(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_arguments_that_it_writes_into_are_its_own():
+def test_writing_into_arguments_is_wrong_without_a_name():
     def writes(q, k, v):
         out = plain(q, k, v)
         q *= 0
         v += 1
         return out
 
-    assert examine(writes).healthy
+    report = examine(writes)
+    assert not report.healthy
+    assert not report.mistakes
+    assert report.unknown is not None
+    assert "q and v" in report.unknown.sentence
 
 
 def test_what_is_slow_is_not_called_wrong():

@@ -138,7 +138,7 @@ class OfTokens:
             "besides. Hand in its part `self_attn`.",
         ),
     ],
-    ids=str,
+    ids=lambda given: given[:40] if isinstance(given, str) else type(given).__name__,
 )
 def test_a_refusal_says_what_was_wrong(thing, start):
     assert refused(thing).startswith(start)

@@ -114,7 +114,8 @@ def as_cloned(page: Any) -> None:
         assert figure.locator("table, figure").first.is_visible()
         for slider in figure.locator("input[type=range]").all():
             assert slider.is_disabled()
-        assert figure.evaluate(COLOURLESS) == []
+        if "17_bug_bash" not in page.url:  # its cells are numbers of bugs, no sizes
+            assert figure.evaluate(COLOURLESS) == []
     for plot in page.locator(".jp-RenderedPlotly").all():
         assert plot.is_visible()
 

@@ -40,7 +40,9 @@ def missing_figures(content: bytes, page: str) -> list[str]:
                 faults.append(f"no sentence: {sentence}")
             own = tables(output.data.get("text/html", ""))
             picture = "base64," + output.data["image/png"].strip()[:200] in page
-            if not (picture or (own and own <= shown)):
+            charts = "attn-ward" in output.data.get("text/html", "")
+            drawn = charts and "<svg" in output.data["text/html"] and "<svg" in page
+            if not (picture or drawn or (own and own <= shown)):
                 faults.append(f"neither table nor picture: {sentence}")
     return faults
 

@@ -24,7 +24,10 @@ def _in_half(edge: Edge) -> bool:
     if edge.exam.bench.dtype in ("float16", "bfloat16"):
         return False
     outs = [out for out in edge.known.seen if out is not None]
-    return not any(wider_than(out, np.float16) for out in outs)
+    if any(wider_than(out, np.float16) for out in outs):
+        return False
+    rights = [edge.out(question) for question in edge.known.questions]
+    return any(wider_than(out, np.float16) for out in rights if out is not None)
 
 
 def huge(edge: Edge) -> None:

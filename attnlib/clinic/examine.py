@@ -20,6 +20,7 @@ from attnlib.clinic.black_box.bench import Bench, FunctionBench
 from attnlib.clinic.black_box.exam import Diagnosis, Exam
 from attnlib.clinic.black_box.intent import Intent
 from attnlib.clinic.black_box.module_bench import ModuleBench
+from attnlib.clinic.make_subject import name_of
 from attnlib.clinic.report import Finding, Report, Unknown
 from attnlib.clinic.subject import FunctionSubject, ModuleSubject, Refusal, make_subject
 
@@ -143,7 +144,7 @@ def examine(
         seconds=seconds,
     )
     if isinstance(subject, Refusal):
-        return Report(subject=_name(attention), refused=subject.sentence)
+        return Report(subject=name_of(attention), refused=subject.sentence)
     bench = make_bench(subject, seed, dtype, bool(causal))
     try:
         with np.errstate(all="ignore"):
@@ -194,7 +195,6 @@ def examined(
     unknown: Unknown | None = None
     if random is not None:
         mistakes.append(random)
-    if random is not None:
         notes.append("Its output is random: only its weights could be tested.")
     if known.base is None:
         dropped = chance.same_ones(bench, known)
@@ -283,8 +283,3 @@ def _weights(
         if not np.allclose(*table, atol=1e-4, equal_nan=True):
             break
     return (None, None) if best is None else best
-
-
-def _name(attention: object) -> str:
-    name = getattr(attention, "__name__", "") or type(attention).__name__
-    return str(name)

@@ -6,10 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from attnlib.clinic.black_box.traits import NORMS, Traits
-
-MASKS = ("may look", "blocked", "added")
-FLOATS = ("float16", "bfloat16", "float32", "float64")
-
+from attnlib.clinic.make_subject import DTYPES, MEANINGS
 
 # Attributes of modules that say what is meant, as people name them.
 ATTRIBUTES: dict[str, tuple[tuple[str, ...], tuple[type, ...]]] = {
@@ -51,12 +48,12 @@ class Intent:
         seconds: float = 1.0,
     ) -> None:
         """Raise where a keyword has no such value."""
-        _one_of("mask", mask, MASKS)
+        _one_of("mask", mask, MEANINGS)
         _counts(n_heads=n_heads, n_kv_heads=n_kv_heads)
         if not seconds > 0:
             raise ValueError(f"seconds must be above 0, but it is {seconds!r}.")
         if dtype is not None:
-            _one_of("dtype", dtype, FLOATS)
+            _one_of("dtype", dtype, DTYPES)
         if self.rope is not None:
             _one_of("rope", self.rope, ("interleaved", "half"))
         for name in ("scale", "softcap", "window", "rope_base"):

@@ -7,14 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from attnlib.clinic.black_box.edges import LONG, SHIFT
 from attnlib.clinic.black_box.module_questions import ModuleMaker
 from attnlib.clinic.black_box.projected import Asked
 from attnlib.clinic.black_box.traits import Traits
 from attnlib.clinic.subject import Takes, Weights
 from attnlib.shapes import Array
-
-LONG = 160
-SHIFT = 6e4
 
 
 def module_edge(

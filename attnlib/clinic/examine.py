@@ -15,6 +15,7 @@ from attnlib.clinic.black_box import (
     laws,
     module_only,
     readings,
+    remembered,
 )
 from attnlib.clinic.black_box.bench import Bench, FunctionBench
 from attnlib.clinic.black_box.exam import Diagnosis, Exam
@@ -151,6 +152,8 @@ def examine(
             report = examined(subject, bench, intent.with_attributes(attention))
     except Exception as error:  # a fault of the clinic is no verdict on anybody
         return Report(subject.name, refused=FAULT.format(type(error).__name__, error))
+    finally:
+        remembered.forget()
     again = readings.another(subject, report, mask, dtype)
     if again:
         said = dict(locals_of, **again)

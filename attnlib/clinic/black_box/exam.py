@@ -16,6 +16,7 @@ import numpy as np
 
 from attnlib.clinic.black_box.bench import Bench
 from attnlib.clinic.black_box.kinds import Kinds
+from attnlib.clinic.black_box.remembered import Known
 from attnlib.clinic.black_box.search import Seen, Variants
 from attnlib.clinic.black_box.slots import WAYS
 from attnlib.clinic.black_box.traits import NOTHING, Found, Traits
@@ -157,9 +158,9 @@ class Exam:
             def simulate(number: int, faults: Faults) -> Array:
                 return self.bench.simulate(questions[number], traits, faults, found)
 
-            self._variants[key] = Variants(
-                simulate, slots, WAYS, self._plain(traits, questions)
-            )
+            plain = self._plain(traits, questions)
+            known = Known(questions, traits, found)
+            self._variants[key] = Variants(simulate, slots, WAYS, plain, known=known)
         return self._variants[key]
 
     def _plain(self, traits: Traits, questions: Sequence[Any]) -> frozenset[int]:

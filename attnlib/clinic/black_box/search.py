@@ -10,7 +10,7 @@ so that most pairs need no run of their own.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, product
@@ -18,6 +18,7 @@ from itertools import combinations, product
 import numpy as np
 
 from attnlib.clinic.black_box.core import Unforeseen
+from attnlib.clinic.black_box.remembered import Table
 from attnlib.clinic.case import RIGHT, Faults
 from attnlib.clinic.match import EXACT, HALF_PRECISION, SINGLE_PRECISION
 from attnlib.shapes import Array
@@ -37,23 +38,30 @@ class Variants:
     ways: Sequence[Faults] = (RIGHT,)  # of writing: no mistakes, and not counted
     plain: frozenset[int] = frozenset()  # questions on which no way shows
     until: float = np.inf  # of process_time: then the search is given up
-    _ran: dict[tuple[int, Faults], Seen] = field(default_factory=dict)
+    known: Callable[[int, Faults], Table] | None = None  # what ran before, by question
+    _ran: dict[int, Table] = field(default_factory=dict)
     _silent: dict[tuple[int, str], bool] = field(default_factory=dict)
 
     def out(self, question: int, faults: Faults = RIGHT) -> Seen:
         """What this variant gives; None where it raises."""
         if question in self.plain:
             faults = faults - self._all_ways
-        asked = (question, faults)
-        if asked not in self._ran:
-            with np.errstate(all="ignore"):
-                try:
-                    self._ran[asked] = np.asarray(self.simulate(*asked), np.float64)
-                except Unforeseen:
-                    self._ran[asked] = ANYTHING
-                except (ValueError, IndexError, TypeError):
-                    self._ran[asked] = None
-        return self._ran[asked]
+        ran = self._ran.setdefault(question, {})
+        if faults not in ran:
+            known = ran if self.known is None else self.known(question, faults)
+            if faults not in known:
+                known[faults] = self._run(question, faults)
+            ran[faults] = known[faults]
+        return ran[faults]
+
+    def _run(self, question: int, faults: Faults) -> Seen:
+        with np.errstate(all="ignore"):
+            try:
+                return np.asarray(self.simulate(question, faults), np.float64)
+            except Unforeseen:
+                return ANYTHING
+            except (ValueError, IndexError, TypeError):
+                return None
 
     @cached_property
     def _all_ways(self) -> Faults:
@@ -102,26 +110,20 @@ class Variants:
                 return True
             return beside in names if beside else not SLOW & set(names)
 
-        alive: Iterable[tuple[Faults, Faults]] = (
-            (frozenset(keys), way)
-            for way in ways
+        sets = [
+            frozenset(keys)
             for names in combinations(self.slots, count)
             if counts(names)
             for keys in product(*(self.slots[name] for name in names))
-        )
-        for question, yours in enumerate(seen):
-            if time.process_time() > self.until:
-                return []
-            alive = [
-                (faults, way)
-                for faults, way in alive
-                if time.process_time() < self.until
-                and same(
-                    yours,
-                    self.out(question, self._loud(question, faults) | way),
-                    tolerance,
-                )
-            ]
+        ]
+        # Where no way shows, all ways are one: these questions thin the sets out first.
+        alone = [(one, RIGHT) for one in sets]
+        for question in sorted(self.plain):
+            alone = self._left(question, seen[question], alone, tolerance)
+        alive = [(one, way) for way in ways for one, _ in alone]
+        for question in range(len(seen)):
+            if question not in self.plain:
+                alive = self._left(question, seen[question], alive, tolerance)
         found: dict[Faults, Faults] = {}
         for faults, way in alive:
             whole = faults | way
@@ -129,31 +131,54 @@ class Variants:
                 found.setdefault(faults, whole)
         return list(found.values())
 
+    def _left(
+        self,
+        question: int,
+        yours: Seen,
+        alive: Sequence[tuple[Faults, Faults]],
+        tolerance: tuple[float, float],
+    ) -> list[tuple[Faults, Faults]]:
+        """Those that give this answer; nothing when the time is over.
+
+        Sets that differ in silent members only are one question, asked once.
+        """
+        plain = question in self.plain
+        verdicts: dict[Faults, bool] = {}
+        left: list[tuple[Faults, Faults]] = []
+        silent = self._silent_among(question, RIGHT.union(*(s for s, _ in alive)))
+        for faults, way in alive:
+            loud = faults - silent if plain else (faults - silent) | way
+            verdict = verdicts.get(loud)
+            if verdict is None:
+                if time.process_time() > self.until:
+                    return []
+                verdict = same(yours, self.out(question, loud), tolerance)
+                verdicts[loud] = verdict
+            if verdict:
+                left.append((faults, way))
+        return left
+
     def _all_count(self, faults: Faults, way: Faults) -> bool:
         """Whether no member of a set can be left out."""
         if len(faults) < 2:
             return True
-        questions = {question for question, _ in self._ran}
         whole = faults | way
         return all(
             any(
                 not same(self.out(i, whole), self.out(i, whole - {key}), EXACT)
-                for i in questions
+                for i in self._ran
             )
             for key in faults
         )
 
-    def _loud(self, question: int, faults: Faults) -> Faults:
-        """Those that change something on this question, each for itself."""
-        return frozenset(key for key in faults if not self._is_silent(question, key))
-
-    def _is_silent(self, question: int, key: str) -> bool:
-        asked = (question, key)
-        if asked not in self._silent:
-            alone = self.out(question, frozenset([key]))
-            silent = alone is not ANYTHING and same(alone, self.out(question), EXACT)
-            self._silent[asked] = silent
-        return self._silent[asked]
+    def _silent_among(self, question: int, keys: Faults) -> Faults:
+        """Those that, each for itself, change nothing on this question."""
+        for key in keys:
+            if (question, key) not in self._silent:
+                out = self.out(question, frozenset([key]))
+                silent = out is not ANYTHING and same(out, self.out(question), EXACT)
+                self._silent[question, key] = silent
+        return frozenset(key for key in keys if self._silent[question, key])
 
     def fits(
         self, faults: Faults, seen: Sequence[Seen], tolerance: tuple[float, float]

@@ -773,7 +773,8 @@ AROUND |= {
         FirstLesson,
         (
             "It takes one text at a time, without a batch.",
-            "It does not say how many heads it has: 1.",
+            "n_heads was not given, and no attribute says it: 1 was counted, from what "
+            "it does.",
         ),
     ),
     "hands on": (HandsOn, ()),
@@ -813,4 +814,42 @@ MODULES["four masks"] = (
     DecoderStyle,
     {"mask": "blocked"},
     {"mask", "padding", "memory"},
+)
+
+
+class Reads(nn.Module):
+    """PyTorch's attention under a name that says nothing, for x and a memory."""
+
+    def __init__(self):
+        super().__init__()
+        self.cross = nn.MultiheadAttention(D, H, batch_first=True)
+
+    def forward(self, x, memory, memory_key_padding_mask=None):
+        return self.cross(
+            x,
+            memory,
+            memory,
+            key_padding_mask=memory_key_padding_mask,
+            need_weights=False,
+        )[0]
+
+
+class ReadsAndNorms(Reads):
+    """The same with x added, and a norm after it."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(D)
+
+    def forward(self, x, memory):
+        return self.norm(x + super().forward(x, memory))
+
+
+MODULES["cross"] = (Reads, {"mask": "blocked"}, {"padding", "memory"})
+AROUND["cross, normed"] = (
+    ReadsAndNorms,
+    (
+        "It norms its result: examined is the attention without.",
+        "It adds its tokens to the result: examined is what it adds.",
+    ),
 )

@@ -92,7 +92,10 @@ def test_what_a_module_takes_is_found_out(subjects, name, make, options, expecte
     assert takes.memory == ("memory" in expected)
     assert takes.causal == ("causal" in expected)
     assert not takes.batch_is_heads
-    counted = "It does not say how many heads it has: 4."
+    counted = (
+        "n_heads was not given, and no attribute says it: 4 were counted, from what it "
+        "does."
+    )
     assert subjects[name].notes == ((counted,) if "counted" in expected else ())
 
 

@@ -15,7 +15,13 @@ from attention_modules import D, Fused, Separate
 from torch import nn
 
 from attnlib.clinic import tensors
-from attnlib.clinic.subject import FunctionSubject, Refusal, make_subject
+from attnlib.clinic.subject import (
+    FunctionSubject,
+    ModuleSubject,
+    Refusal,
+    make_subject,
+)
+from attnlib.nn import MultiHeadAttention
 
 HAND_IN = (
     "Hand in a function of q, k, v and a mask, such as "
@@ -248,6 +254,27 @@ class Model(nn.Module):
         return self.head(self.layers[0](self.tokens(ids)))
 
 
+class Deep(Model):
+    """The same with two layers."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers.append(nn.TransformerEncoderLayer(D, 2, 32, batch_first=True))
+
+
+class OneFile(nn.Module):
+    """It embeds and attends without a part for each."""
+
+    def __init__(self):
+        super().__init__()
+        self.emb = nn.Embedding(20, D)
+        self.q, self.k, self.v = (nn.Linear(D, D) for _ in range(3))
+
+    def forward(self, ids):
+        x = self.emb(ids)
+        return F.scaled_dot_product_attention(self.q(x), self.k(x), self.v(x))
+
+
 class NoForward(nn.Module):
     def __init__(self):
         super().__init__()
@@ -289,8 +316,21 @@ class Fails(nn.Module):
         (Two(), "Two holds several attentions (first, second): hand in one of them."),
         (
             Model(),
-            "Model is a whole model, and an attention is wanted: hand in one of its "
-            "parts, such as `model.layers[0].self_attn`.",
+            "Model takes whole numbers, which `tokens` turns into tokens, and an "
+            "attention takes the tokens themselves. Hand in the attention within: "
+            "`model.layers[0].self_attn`.",
+        ),
+        (
+            Deep(),
+            "Deep takes whole numbers, which `tokens` turns into tokens, and an "
+            "attention takes the tokens themselves. Hand in one of the 2 attentions "
+            "within, such as `model.layers[0].self_attn`.",
+        ),
+        (
+            OneFile(),
+            "OneFile takes whole numbers, which `emb` turns into tokens, and an "
+            "attention takes the tokens themselves. No part of it has a name like an "
+            "attention's: hand in the part that is called with tokens",
         ),
         (NoForward(), "NoForward raised NotImplementedError"),
         (
@@ -317,10 +357,46 @@ def test_a_module_that_never_ends_is_stopped():
 
 
 def test_heads_that_do_not_fit_are_said():
-    sentence = refused(Separate(), n_heads=5)
+    nameless = Separate()
+    del nameless.n_heads
+    sentence = refused(nameless, n_heads=5)
     assert "n_heads=5 does not divide its 24 query features" in sentence
     sentence = refused(Fused(), n_heads=7)
-    assert sentence.startswith("The weights of Fused were not found: its qkv of shape")
+    assert sentence.startswith(
+        "n_heads=7 was given, but Fused says of itself num_heads=4."
+    )
+    nameless = Fused()
+    del nameless.num_heads
+    sentence = refused(nameless, n_heads=7)
+    assert "Fused has not the heads that were said: its qkv of shape (24, 72)" in (
+        sentence
+    )
+
+
+@pytest.mark.parametrize(
+    ("module", "told", "said"),
+    [
+        (Separate(), {"n_heads": 3}, "n_heads=4"),
+        (nn.MultiheadAttention(D, 6, batch_first=True), {"n_heads": 3}, "num_heads=6"),
+        (MultiHeadAttention(D, 4, n_kv_heads=2), {"n_kv_heads": 4}, "n_kv_heads=2"),
+    ],
+)
+def test_two_numbers_of_heads_are_a_contradiction(module, told, said):
+    (name, number), *_ = told.items()
+    assert refused(module, **told) == (
+        f"{name}={number} was given, but {type(module).__name__} says of itself "
+        f"{said}. Leave {name} out, or mend the one that is wrong."
+    )
+    right = {name: int(said.partition("=")[2])}
+    assert isinstance(make_subject(module, **right), ModuleSubject)
+
+
+def test_fewer_keys_than_the_matrices_hold_are_said():
+    sentence = refused(Fused(), n_kv_heads=2)
+    assert sentence.startswith(
+        "Fused has not the heads that were said: its W_o takes 24 features, and 36 "
+        "would come from n_heads=4 and n_kv_heads=2."
+    )
 
 
 def test_no_torch_is_needed_to_refuse():

@@ -67,14 +67,15 @@ def gather(module: Any) -> tuple[list[Matrix], dict[str, tuple[Any, str]]]:
     """Every matrix of a module, and biases that are parameters by themselves."""
     matrices: list[Matrix] = []
     biases: dict[str, tuple[Any, str]] = {}
-    for path, part in module.named_modules():
+    holders = dict(module.named_modules())
+    for path, part in holders.items():
         kind = type(part).__name__
         if any(word in kind for word in NOT_WEIGHTS):
             continue
         for name, parameter in part._parameters.items():
             if parameter is None:
                 continue
-            matrix = _matrix(part, path, name, parameter)
+            matrix = _matrix(part, path, name, parameter, holders)
             if matrix is not None:
                 matrices.append(matrix)
             elif name != "bias" and re.search(r"bias|^b_|^b[qkvo]", name.lower()):
@@ -85,7 +86,9 @@ def gather(module: Any) -> tuple[list[Matrix], dict[str, tuple[Any, str]]]:
     return matrices, biases
 
 
-def _matrix(part: Any, path: str, name: str, parameter: Any) -> Matrix | None:
+def _matrix(
+    part: Any, path: str, name: str, parameter: Any, holders: dict[str, Any]
+) -> Matrix | None:
     shape = [n for n in parameter.shape if n > 1] or [1]
     bias_like = re.search(r"bias|^b_|^b[A-Z]|^b[qkvo]$", name) is not None
     if len(parameter.shape) < 2 or len(shape) > 3 or bias_like:
@@ -100,10 +103,13 @@ def _matrix(part: Any, path: str, name: str, parameter: Any) -> Matrix | None:
     full = path if layer else f"{path}.{name}".strip(".")
     steps = full.split(".")
     roles: tuple[str, ...] = UNSURE
-    for step in reversed(steps):  # W_q.linear: the name that tells is further up
-        if step.isdigit():
+    for i in reversed(range(len(steps))):  # W_q.linear: what tells is further up
+        if steps[i].isdigit():
             continue
-        roles = roles_of(step)
+        roles = roles_of(steps[i])
+        holder = type(holders.get(".".join(steps[: i + 1]), None)).__name__
+        if not roles and "atten" in holder.lower():
+            roles = UNSURE  # an attention may have any name: self.cross
         if roles != UNSURE:
             break
     bias = None

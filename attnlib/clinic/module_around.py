@@ -22,6 +22,9 @@ def take_off(call: ModuleCall, last: list[Matrix], d_model: int) -> list[str]:
     `last` is W_o: norms whose input is what it gives, with or without x, come after it.
     """
     layer = last[0].owner if len(last) == 1 and last[0].kind != "parameter" else None
+    for part in call.module.modules():  # PyTorch's never calls its out_proj
+        if isinstance(part, torch.nn.MultiheadAttention) and part.out_proj is layer:
+            layer = part
     seen = _look(call, layer, d_model)
     notes = []
     before = [norm for norm in seen.norms if seen.all_are(norm, seen.tokens)]
@@ -73,6 +76,8 @@ def _look(call: ModuleCall, layer: Any, d_model: int) -> _Seen:
             seen.inputs.setdefault(id(part), []).append(given[0].detach().clone())
 
     def came_out(part: Any, given: Any, result: Any) -> None:
+        if isinstance(part, torch.nn.MultiheadAttention):
+            result = result[0]
         if isinstance(result, torch.Tensor):
             seen.result.append(result.detach().clone())
 

@@ -133,12 +133,17 @@ def _refused(call: ModuleCall, name: str, ran: Ran | None, tried: list[int]) -> 
     if ran is None:
         return Refusal(f"{name} does not say how wide its tokens are. {EXAMPLE}")
     error = raised(ran.error) if ran.error is not None else ""
-    tokens = "indices" in error or "Embedding" in error or "embedding" in error
-    kinds = [type(part).__name__ for part in call.module.modules()]
-    if inside and (tokens or any("Embedding" in kind for kind in kinds)):
+    wrong = "indices" in error or "Embedding" in error or "embedding" in error
+    inner = call.module.named_modules()
+    embeds = [path for path, part in inner if "Embedding" in type(part).__name__]
+    if wrong and embeds:
         return Refusal(
-            f"{name} is a whole model, and an attention is wanted: hand in one of its "
-            f"parts, such as `model.{as_code(inside[0])}`."
+            f"{name} takes whole numbers, which `{as_code(embeds[0])}` turns into "
+            f"tokens, and an attention takes the tokens themselves. {_within(inside)}"
+        )
+    if inside and (wrong or embeds):
+        return Refusal(
+            f"{name} is a whole model, and an attention is wanted. {_within(inside)}"
         )
     if ran.error is not None:
         return Refusal(
@@ -149,6 +154,19 @@ def _refused(call: ModuleCall, name: str, ran: Ran | None, tried: list[int]) -> 
         f"{name} {says_what(ran.value)}, when it was given tokens (2, 5, {tried[0]}), "
         f"and (2, 5, d_model) was expected. {EXAMPLE}"
     )
+
+
+def _within(inside: list[str]) -> str:
+    """What to hand in instead of a model: the attentions that are in it, by name."""
+    if not inside:
+        return (
+            "No part of it has a name like an attention's: hand in the part that is "
+            "called with tokens (batch, n, d_model), or a function of q, k and v."
+        )
+    first = f"`model.{as_code(inside[0])}`"
+    if len(inside) == 1:
+        return f"Hand in the attention within: {first}."
+    return f"Hand in one of the {len(inside)} attentions within, such as {first}."
 
 
 def as_code(path: str) -> str:

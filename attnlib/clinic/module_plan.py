@@ -20,6 +20,11 @@ KV_HEADS = (
     "n_kv num_groups n_groups kv_head n_key_value_heads num_query_groups nb_kv_heads "
     "multi_query_group_num n_local_kv_heads"
 )
+# Names that may stand for something else, such as a height.
+VAGUE = (
+    *("h", "head", "n_local_heads", "n_local_kv_heads"),
+    *("num_groups", "n_groups", "num_kv_groups"),  # also: query heads for one of keys
+)
 WIDTHS = (
     "d_model embed_dim hidden_size n_embd dim d_in embed_size emb_dim hidden_dim "
     "num_hiddens d_embed embedding_dim in_features model_dim query_dim n_state "
@@ -53,6 +58,23 @@ def attribute(module: Any, names: str) -> int | None:
                 if value is not None:
                     return value
     return None
+
+
+def contradiction(module: Any, names: str, told: int | None) -> str:
+    """What a module says of a number that is told otherwise; "" if it agrees.
+
+    >>> import torch
+    >>> contradiction(torch.nn.MultiheadAttention(8, 2), HEADS, 4)
+    'num_heads=2'
+    """
+    said = {
+        name: value
+        for name in names.split()
+        if name not in VAGUE and (value := attribute(module, name)) is not None
+    }
+    if told is None or told in said.values():
+        return ""
+    return next((f"{name}={value}" for name, value in said.items()), "")
 
 
 def _number(holder: Any, name: str) -> int | None:

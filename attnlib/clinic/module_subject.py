@@ -28,9 +28,11 @@ from attnlib.clinic.module_first import (
 )
 from attnlib.clinic.module_plan import (
     HEAD_WIDTHS,
+    HEADS,
     KV_HEADS,
     attentions_in,
     attribute,
+    contradiction,
     fill_in,
     head_count,
     read_plan,
@@ -69,6 +71,16 @@ def module_subject(
     twin: Any = ran.value
     if any(p.is_meta for p in twin.parameters()):
         return Refusal(f"{name} is on the meta device: it has no numbers. {EXAMPLE}")
+    for told, asked, names in (
+        ("n_heads", n_heads, HEADS),
+        ("n_kv_heads", n_kv_heads, KV_HEADS),
+    ):
+        says = contradiction(twin, names, asked)
+        if says:
+            return Refusal(
+                f"{told}={asked} was given, but {name} says of itself {says}. Leave "
+                f"{told} out, or mend the one that is wrong."
+            )
     signature, roles, problem = read_plan(twin)
     if problem:
         return Refusal(f"{name} cannot be called with tokens: {problem}. {EXAMPLE}")
@@ -145,6 +157,11 @@ def _with_weights(
     got = cut(chosen, bench, heads, kv_heads)
     if got.problem and not n_kv_heads and kv_heads:  # that number meant something else
         got = cut(chosen, bench, heads, None)
+    if got.problem and (n_heads or n_kv_heads) and "heads=" in got.problem:
+        return Refusal(
+            f"{name} has not the heads that were said: {got.problem}. Leave out what "
+            "is not known: it is found out."
+        )
     if got.problem:
         return Refusal(
             f"The weights of {name} were not found: {got.problem}. They are known by "
@@ -156,7 +173,11 @@ def _with_weights(
     if any(shared):
         got.notes.append("Its heads share a matrix: examined with one for each.")
     if got.counted:
-        got.notes.append(f"It does not say how many heads it has: {got.n_heads}.")
+        count = "1 was" if got.n_heads == 1 else f"{got.n_heads} were"
+        got.notes.append(
+            f"n_heads was not given, and no attribute says it: {count} counted, from "
+            "what it does."
+        )
     call.n_heads = got.n_heads
 
     def read() -> Weights:

@@ -113,6 +113,18 @@ def sizes(parts: Parts, n_kv_heads: int | None) -> None:
         return
     d_k = n_q // heads
     parts.n_kv_heads = n_kv_heads or n_k // d_k
+    if not parts.n_kv_heads or heads % parts.n_kv_heads:
+        parts.problem = (
+            f"n_kv_heads={parts.n_kv_heads} does not divide its n_heads={heads}"
+        )
+        return
+    wide, out = heads * (n_v // parts.n_kv_heads), parts.weights.get("o")
+    if out is not None and out.shape[0] != wide and n_kv_heads:
+        parts.problem = (
+            f"its W_o takes {out.shape[0]} features, and {wide} would come from "
+            f"n_heads={heads} and n_kv_heads={n_kv_heads}"
+        )
+        return
     if n_k != parts.n_kv_heads * d_k or n_v % parts.n_kv_heads:
         parts.problem = (
             f"{n_q} query, {n_k} key and {n_v} value features do not fit "

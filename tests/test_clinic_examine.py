@@ -49,8 +49,8 @@ def test_what_is_right_is_healthy(name):
     assert (report.codes, report.mistakes, report.unknown) == ((), (), None)
     assert report.refused == ""
     assert {c.code for c in report.cautions} <= {"M35", "M45"}
-    features = FEATURES.get(name.split(",")[0], report.features)
-    assert report.features == features
+    said = report.features + report.meant
+    assert sorted(said) == sorted(FEATURES.get(name.split(",")[0], said))
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -347,3 +347,30 @@ def test_what_is_meant_decides_what_is_wrong():
     doubled = RIGHT["scaled by 2, as is meant"][0]
     assert not examine(doubled).healthy
     assert examine(doubled, scale=2.0).healthy
+
+
+def test_what_was_told_is_no_feature_that_was_found():
+    missing = examine(plain, causal=True)
+    assert (missing.codes, missing.features) == (("M16",), ())
+    assert missing.meant == ("causal by itself",)
+    assert "\nMeant to be: causal by itself.\n" in str(missing)
+    assert "<p>Meant to be: causal by itself.</p>" in missing._repr_html_()
+    assert examine(causal).features == ("causal by itself",)
+    assert examine(causal).meant == ()
+    both = examine(lambda q, k, v: causal(q, k, v), softcap=5.0)
+    assert both.meant == ("scores capped at 5",)
+    assert "scores capped at 5" not in both.features
+
+
+def test_a_part_that_does_not_exist_is_an_error():
+    with pytest.raises(ValueError, match=r"part must be one of 'alibi_bias', .* 'zzz'"):
+        examine(plain, part="zzz")
+
+
+def test_what_says_nothing_to_a_part_is_refused():
+    report = examine(lambda n: [2.0**-h for h in range(n)], part="alibi_slopes")
+    assert report.codes == ("M31",)
+    for keywords in ({"n_heads": 4}, {"scale": 2.0}, {"alibi": True}):
+        (name,) = keywords
+        refused = examine(plain, part="alibi_slopes", **keywords).refused
+        assert refused.startswith(f"The part alibi_slopes has no option '{name}'")

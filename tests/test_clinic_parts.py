@@ -274,7 +274,9 @@ def refusal(thing, part, **options):
 
 
 def test_bad_input_is_refused_in_a_sentence():
-    assert refusal(right.causal_tril, "casual").startswith("No part is called 'casual'")
+    with pytest.raises(ValueError, match="part must be one of 'alibi_bias', ") as said:
+        examine_part(right.causal_tril, "casual")
+    assert str(said.value).endswith("'window', but it is 'casual'.")
     assert refusal(7, "causal") == (
         "A function causal(n_q, n_k) is wanted, and this is of type int."
     )

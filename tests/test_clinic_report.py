@@ -125,6 +125,29 @@ def test_what_could_not_be_examined_says_why_once(refused):
     assert html_of(Report("f", refused=refused)).count("examined") == 1
 
 
+@pytest.mark.parametrize(
+    ("sentence", "begins"),
+    [
+        ("attention returned None.", "attention returned None."),
+        ("n_heads=3 was given.", "n_heads=3 was given."),
+        ("q is written over.", "q is written over."),
+        ("a key is left.", "A key is left."),
+        ("attentions differ.", "Attentions differ."),
+        ("key-padding was not tested.", "Key-padding was not tested."),
+        ("`mine` is slow.", "`mine` is slow."),
+    ],
+)
+def test_names_of_python_keep_their_first_letter(sentence, begins):
+    finding = Finding("M01", "k", "n", "s", sentence)
+    report = Report("attention", (finding,), untested=(sentence,), refused=sentence)
+    assert report.reason == begins
+    assert report.evidence == {"M01": begins}
+    assert f"\n- {begins}" in str(report)
+    assert f"<li>{begins.replace('`mine`', '<code>mine</code>')}</li>" in html_of(
+        report
+    )
+
+
 def test_lines_are_short_and_long_names_are_not_cut():
     long = Finding("M01", "k", "n" * 120, "word " * 60, "number " * 40, reports=("r",))
     lines = str(Report("f", (long,), untested=("word " * 60,))).splitlines()

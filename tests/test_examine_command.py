@@ -207,6 +207,7 @@ SCHEMA = {
     "weights": list,
     "right_weights": list,
     "refused": str,
+    "meant": list,
 }
 FINDING = {
     "code": "M01",

@@ -109,11 +109,6 @@ def examine(
     >>> report.healthy, report.codes
     (False, ('M01',))
     """
-    locals_of = {
-        name: value
-        for name, value in locals().items()
-        if name not in ("attention", "part")
-    }
     intent = Intent(
         scale, causal, window, softcap, qk_norm, rope, rope_base, alibi, empty_rows
     )
@@ -134,9 +129,15 @@ def examine(
             rope=rope,
             rope_base=rope_base,
             empty_rows=empty_rows,
+            n_heads=n_heads,
+            n_kv_heads=n_kv_heads,
+            scale=scale,
+            qk_norm=qk_norm,
+            alibi=alibi,
         )
-    subject = make_subject(
+    return _examine(
         attention,
+        intent,
         n_heads=n_heads,
         n_kv_heads=n_kv_heads,
         mask=mask,
@@ -144,9 +145,14 @@ def examine(
         seed=seed,
         seconds=seconds,
     )
+
+
+def _examine(attention: object, intent: Intent, **asked: Any) -> Report:
+    """Examine a whole attention; once more if its answers can be read in two ways."""
+    subject = make_subject(attention, **asked)
     if isinstance(subject, Refusal):
         return Report(subject=name_of(attention), refused=subject.sentence)
-    bench = make_bench(subject, seed, dtype, bool(causal))
+    bench = make_bench(subject, asked["seed"], asked["dtype"], bool(intent.causal))
     try:
         with np.errstate(all="ignore"):
             report = examined(subject, bench, intent.with_attributes(attention))
@@ -154,10 +160,9 @@ def examine(
         return Report(subject.name, refused=FAULT.format(type(error).__name__, error))
     finally:
         remembered.forget()
-    again = readings.another(subject, report, mask, dtype)
+    again = readings.another(subject, report, asked["mask"], asked["dtype"])
     if again:
-        said = dict(locals_of, **again)
-        other = examine(attention, **said)
+        other = _examine(attention, intent, **(asked | again))
         blamed = {one.key for one in other.mistakes} & readings.DOUBTED
         if not blamed and other.unknown is None:
             why = readings.WHY[next(iter(again))]
@@ -240,13 +245,17 @@ def examined(
     if slip is not None and unknown is None:
         unknown = Unknown("a mask can be handed in", slip)
     weights, right = _weights(exam, known)
+    is_so = known.traits.words()
+    told = tuple(word for word in intent.traits().words() if word in is_so)
+    found = tuple(word for word in is_so if word not in told)
     return Report(
         subject=subject.name,
         mistakes=tuple(_once(mistakes)),
         cautions=tuple(cautions),
         unknown=unknown,
         untested=tuple(dict.fromkeys(notes)),
-        features=known.traits.words() if known.base is not None else (),
+        features=found if known.base is not None else (),
+        meant=told,
         weights=weights,
         right_weights=right,
     )

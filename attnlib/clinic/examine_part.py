@@ -14,6 +14,7 @@ import numpy as np
 
 from attnlib.clinic import part_reports as reports
 from attnlib.clinic.case import Case
+from attnlib.clinic.make_subject import name_of
 from attnlib.clinic.match import Table
 from attnlib.clinic.part import Form, Meant, Part, Takes
 from attnlib.clinic.part_calls import Caller, Calls, Format, formats, said, takes
@@ -53,16 +54,17 @@ def examine_part(
     Returns:
         The report. Bad input gives one with `refused`, no error.
 
+    Raises:
+        ValueError: there is no such part.
+
     >>> print(examine_part(lambda n: [2.0**-h for h in range(n)], "alibi_slopes").codes)
     ('M31',)
     """
-    subject = _name(thing)
+    subject = name_of(thing)
     known = PARTS.get(part)
     if known is None:
-        names = listed(sorted(PARTS))
-        return Report(
-            subject, refused=f"No part is called {part!r}. There are {names}."
-        )
+        names = ", ".join(map(repr, sorted(PARTS)))
+        raise ValueError(f"part must be one of {names}, but it is {part!r}.")
     wrong = _wrong_thing(thing, known)
     if wrong or not callable(thing):
         return Report(subject, refused=wrong)
@@ -97,14 +99,9 @@ def examine_part(
     return first
 
 
-def _name(thing: object) -> str:
-    name = getattr(thing, "__name__", None)
-    return name if isinstance(name, str) else type(thing).__name__
-
-
 def _wrong_thing(thing: object, part: Part) -> str:
     if inspect.isclass(thing):
-        return f"{_name(thing)} is a class. Hand in an object of it, or a function."
+        return f"{name_of(thing)} is a class. Hand in an object of it, or a function."
     if not callable(thing):
         kind = type(thing).__name__
         return f"A function {part.call} is wanted, and this is of type {kind}."

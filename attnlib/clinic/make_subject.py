@@ -95,6 +95,8 @@ def is_module(thing: object) -> bool:
 
 def name_of(thing: object) -> str:
     """What to call it in a report."""
+    if thing is None:
+        return "None"
     if isinstance(thing, functools.partial):
         return name_of(thing.func)
     try:

@@ -60,7 +60,8 @@ class Report:
     """What `examine` found.
 
     `healthy` means that no mistake was found, named or not. Cautions are things to
-    know, and no mistakes. `untested` says what was not looked at, and why.
+    know, and no mistakes. `untested` says what was not looked at, and why. `features`
+    were found in it; `meant` is what was said of it, true or not.
     """
 
     subject: str
@@ -72,6 +73,7 @@ class Report:
     weights: Weights | None = None  # (n_q, n_k)
     right_weights: Weights | None = None  # (n_q, n_k)
     refused: str = ""  # why it could not be examined at all
+    meant: tuple[str, ...] = ()  # what it is to be: by keywords, or by its attributes
 
     @property
     def healthy(self) -> bool:
@@ -87,7 +89,9 @@ class Report:
     def evidence(self) -> dict[str, str]:
         """By number, the sentence with the value that gave the mistake away."""
         return {
-            code: " ".join(capital(m.evidence) for m in self.mistakes if m.code == code)
+            code: " ".join(
+                self.begun(m.evidence) for m in self.mistakes if m.code == code
+            )
             for code in self.codes
         }
 
@@ -111,7 +115,12 @@ class Report:
     def reason(self) -> str:
         """Why it could not be examined, without what the verdict has said."""
         said = self.verdict.removesuffix(".")
-        return capital(self.refused.removeprefix(said).lstrip(" :."))
+        return self.begun(self.refused.removeprefix(said).lstrip(" :."))
+
+    def begun(self, sentence: str) -> str:
+        """A sentence with a capital, if it does not begin with the subject's name."""
+        named = sentence.startswith(f"{self.subject} ")
+        return sentence if named else capital(sentence)
 
     def __str__(self) -> str:
         """The report as text."""
@@ -139,6 +148,9 @@ def _lines(report: Report) -> Iterator[str]:
         yield from _unknown(report.unknown)
     for caution in report.cautions:
         yield from _finding(caution, "Caution, no mistake: ")
+    if report.meant:
+        yield ""
+        yield from _wrapped(f"Meant to be: {'; '.join(report.meant)}.", "")
     if report.features:
         yield ""
         yield from _wrapped(f"Found out: {'; '.join(report.features)}.", "")
@@ -146,7 +158,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield ""
         yield "Not tested:"
         for sentence in report.untested:
-            yield from _wrapped(f"- {capital(sentence)}", "  ")
+            yield from _wrapped(f"- {report.begun(sentence)}", "  ")
 
 
 def _finding(finding: Finding, before: str) -> Iterator[str]:

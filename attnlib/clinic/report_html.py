@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from attnlib.clinic.report import Finding, Report, Unknown, title
-from attnlib.clinic.words import capital
 
 Table = npt.NDArray[np.float64]
 
@@ -49,10 +48,12 @@ def _parts(report: Report) -> Iterator[str]:
     yield from _weights(report)
     for caution in report.cautions:
         yield _finding(caution, "Caution, no mistake: ")
+    if report.meant:
+        yield f"<p>Meant to be: {_prose('; '.join(report.meant))}.</p>"
     if report.features:
         yield f"<p>Found out: {_prose('; '.join(report.features))}.</p>"
     if report.untested:
-        items = "".join(f"<li>{_prose(capital(s))}</li>" for s in report.untested)
+        items = "".join(f"<li>{_prose(report.begun(s))}</li>" for s in report.untested)
         yield f"<p>Not tested:</p><ul>{items}</ul>"
 
 

@@ -19,12 +19,18 @@ def a(noun: str) -> str:
 
 
 def capital(sentence: str) -> str:
-    """The sentence with a capital.
+    """The sentence with a capital, unless it begins with a name of Python's.
 
-    >>> capital("it is so.")
-    'It is so.'
+    >>> capital("it is so."), capital("a key is left."), capital("q is written over.")
+    ('It is so.', 'A key is left.', 'q is written over.')
+    >>> capital("n_heads=3 was given."), capital("float16 ends there.")
+    ('n_heads=3 was given.', 'float16 ends there.')
     """
-    return sentence[:1].upper() + sentence[1:]
+    first = sentence.partition(" ")[0].rstrip(".,:;")
+    word = first.replace("-", "").replace("'", "").isalpha() and (
+        len(first) > 1 or first == "a"
+    )
+    return sentence[:1].upper() + sentence[1:] if word else sentence
 
 
 def listed(words: Sequence[str]) -> str:

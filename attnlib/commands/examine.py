@@ -173,6 +173,7 @@ def as_json(report: Report) -> dict[str, object]:
         "weights": _plain(report.weights),
         "right_weights": _plain(report.right_weights),
         "refused": report.refused,
+        "meant": list(report.meant),
     }
 
 

@@ -5,7 +5,7 @@
     python course.py test [options of pytest]         run every test
     python course.py notebooks [options]              rebuild the changed notebooks
     python course.py check                            ruff, formatting and mypy
-    python course.py bench [names]                    timed comparisons
+    python course.py bench [names] [options]          timed comparisons
 
 Needs Python 3.11 to 3.14 and nothing else. To start afresh, delete .venv.
 """

@@ -492,9 +492,13 @@ def test_bench_runs_every_benchmark_and_knows_their_names(
     assert commands.bench([]) == 0
     ran = {Path(command[0]).stem for command, _ in calls}
     assert {"imports", "check_speed", "lessons"} <= ran
+    assert not {"ratios", "memory"} & ran  # they help the others measure
     assert "OPENBLAS_CORETYPE" not in environment.variables()
     with pytest.raises(environment.CourseError, match="no benchmark 'import'"):
         commands.bench(["import"])
+    calls.clear()
+    assert commands.bench(["clinic", "--quick"]) == 0
+    assert [command[1:] for command, _ in calls] == [("--quick",)]
 
 
 def test_ctrl_c_is_one_line(

@@ -6,14 +6,18 @@ Each command stands in `attnlib.commands`; the doctor's is printed here.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
+import os
 import sys
 from collections.abc import Sequence
 
 import attnlib
 from attnlib import checkpoints, doctor
 from attnlib.commands import examine, mistakes, mutation
+from attnlib.commands.parser import Parser
 
+INTERRUPTED, NOBODY_READS = 130, 141  # 128 and the number of the signal
 SIGNS = {"ok": "ok      ", "old": "too old ", "missing": "missing "}
 
 
@@ -25,12 +29,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns:
         0 if all is well, 1 if something is left to do, 2 if a command could not do
-        its work. Wrong usage exits with 2.
+        its work. Wrong usage exits with 2. 130 if it was interrupted, and 141 if
+        nobody reads on: both are what a shell says of such an end.
     """
+    try:
+        try:
+            return _run(arguments)
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()  # what is still to be written fails here, not later
+    except BrokenPipeError:  # as in `attnlib mistakes | head`
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):  # it may have no number
+                os.dup2(nowhere, stream.fileno())
+        return NOBODY_READS
+    except KeyboardInterrupt:
+        print("Interrupted.", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """The same; what ends it early is handled by `main`."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a pipe on Windows knows no √
             stream.reconfigure(errors="replace")
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="attnlib", description="Attention by Hand: the library of the course."
     )
     parser.add_argument("--version", action="version", version=attnlib.__version__)

@@ -115,18 +115,75 @@ def test_wrong_usage_ends_with_two(capsys):
         with pytest.raises(SystemExit) as caught:
             main(arguments)
         assert caught.value.code == 2
-    assert "--n-heads" in capsys.readouterr().err
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == (
+        "attnlib examine: the following arguments are required: WHAT. See attnlib "
+        "examine --help"
+    )
+    assert len(lines) == 2
 
 
-def test_a_value_that_the_clinic_does_not_know_is_one_sentence(folder, capsys):
-    what = ["examine", "a_users_model.py:attention"]
-    assert main([*what, "--scale", "-1"]) == 2
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--d-model abc", "--d-model: 'abc' is no whole number; write one, such as 8."),
+        ("--n-heads 2.5", "--n-heads: '2.5' is no whole number; write one, such as 8."),
+        ("--n-kv-heads 0", "--n-kv-heads: 0 is no size; write 1 or more."),
+        ("--window -3", "--window: -3 is no size; write 1 or more."),
+        ("--scale 0,5", "--scale: '0,5' is no number; write one, such as 0.5."),
+        ("--scale -1", "--scale: -1 is not above 0."),
+        ("--softcap nan", "--softcap: 'nan' is no number; write one, such as 0.5."),
+        ("--rope-base inf", "--rope-base: 'inf' is no number; write one, such as 0.5."),
+        ("--seconds 0", "--seconds: 0 is not above 0."),
+        ("--seed -1", "--seed: '-1' is no whole number from 0 on; write one, such as"),
+        ("--seed", "--seed: expected one argument."),
+        ("--dtype fp16", "--dtype: invalid choice: 'fp16' (choose from "),
+        ("--d-modle 3", "--d-modle 3 is not known; is --d-model meant? See attnlib"),
+        ("extra", "extra is not known."),
+    ],
+)
+def test_an_option_that_cannot_be_is_one_sentence(folder, capsys, option, said):
+    with pytest.raises(SystemExit) as caught:
+        main(["examine", "a_users_model.py:attention", *option.split()])
+    assert caught.value.code == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.splitlines()[-1] == "scale must be above 0, but it is -1.0."
-    with pytest.raises(SystemExit):
-        main([*what, "--n-heads", "0"])
-    assert "0 is no size: 1 or more" in capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert (
+        err.removeprefix("attnlib examine: ").removeprefix("attnlib: ").startswith(said)
+    ), err
+    assert "_size" not in err
+
+
+def test_words_may_be_written_with_a_dash_or_without(folder, examined):
+    asked = examined(Report("f"))
+    what = ["examine", "a_users_model.py:attention"]
+    main([*what, "--mask", "may look", "--part", "alibi-slopes"])
+    assert asked[0]["mask"] == "may look"
+    assert asked[0]["part"] == "alibi_slopes"
+
+
+def test_a_part_that_does_not_exist_is_said(folder, capsys):
+    what = ["examine", "a_users_model.py:attention", "--part", "zzz"]
+    assert main(what) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines()[-1].startswith("part must be one of 'alibi_bias', ")
+
+
+def test_a_value_that_the_clinic_does_not_know_is_one_sentence(
+    folder, capsys, monkeypatch
+):
+    module = importlib.import_module("attnlib.clinic.examine")
+
+    def examine(attention, **intent):
+        raise ValueError("window must be odd.")
+
+    monkeypatch.setattr(module, "examine", examine)
+    assert main(["examine", "a_users_model.py:attention", "--window", "4"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines()[-1] == "window must be odd."
 
 
 def test_a_fault_of_the_clinic_is_no_verdict(folder, monkeypatch, capsys):
@@ -305,6 +362,9 @@ def test_a_class_is_made_with_the_sizes_it_asks_for(folder):
     assert (made.sizes, heads) == ((24, 3, 64, 0.1), 3)
     assert load("a_users_model:Configured")[0].sizes == (32, 4, 64, True)
     assert load("a_users_model:Configured", n_heads=2)[1] == 2
+    assert load("a_users_model:Two", n_heads=5)[0].sizes == (40, 5, 64, 0.1)
+    assert load("a_users_model:Two", d_model=30)[0].sizes == (30, 3, 64, 0.1)
+    assert load("a_users_model:Ready", n_heads=5)[0].d_model == 40
     assert load("a_users_model:Shared", n_kv_heads=2)[0].sizes == (32, 4, 2, 8)
     assert load("a_users_model:Ready")[0].d_model == 48
     assert load("a_users_model:Ready", d_model=8)[0].d_model == 8

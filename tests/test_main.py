@@ -75,3 +75,28 @@ def test_a_pipe_that_knows_no_root_sign_is_no_error():
     run = subprocess.run(command, capture_output=True, env=narrow)
     assert run.returncode == 0, run.stderr
     assert b"M02 Divided by ?d_model, where ?d_k is meant." in run.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes end in another way there")
+@pytest.mark.parametrize(
+    "arguments", ["mistakes", "mistakes M14", "doctor", "--help", "examine --help"]
+)
+def test_a_reader_that_goes_away_is_no_error(arguments):
+    command = [sys.executable, "-m", "attnlib", *arguments.split()]
+    reader, writer = os.pipe()
+    os.close(reader)
+    held = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    run = subprocess.run(
+        command, stdout=writer, stderr=subprocess.PIPE, text=True, env=held
+    )
+    os.close(writer)
+    assert (run.returncode, run.stderr) == (141, "")
+
+
+def test_an_interrupt_is_one_word(capsys, monkeypatch):
+    def interrupted(tests):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(doctor, "examine", interrupted)
+    assert main(["doctor"]) == 130
+    assert capsys.readouterr().err == "Interrupted.\n"

@@ -15,6 +15,7 @@ import numpy as np
 
 from attnlib.clinic.report import Finding, Report
 from attnlib.commands.load import LoadError, last_line, load
+from attnlib.commands.parser import number, seed, size
 
 HEALTHY, UNHEALTHY, REFUSED = 0, 1, 2
 
@@ -59,22 +60,23 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     yes_or_no = argparse.BooleanOptionalAction
     parser.add_argument("what", metavar="WHAT", help="module:name or file.py:name")
     parser.add_argument("--make", help="a Python expression that makes the attention")
-    parser.add_argument("--d-model", type=_size, help="handed to a class; 32")
+    parser.add_argument("--d-model", type=size, help="handed to a class; 32")
     intent = parser.add_argument_group("what it is meant to do")
-    intent.add_argument("--n-heads", type=_size, help="of a class: 4")
-    intent.add_argument("--n-kv-heads", type=_size)
-    intent.add_argument("--scale", type=float, help="the factor; 1/sqrt(d_k)")
+    intent.add_argument("--n-heads", type=size, help="of a class: 4")
+    intent.add_argument("--n-kv-heads", type=size)
+    intent.add_argument("--scale", type=number, help="the factor; 1/sqrt(d_k)")
     intent.add_argument(
         "--mask",
+        type=lambda text: text.replace(" ", "-"),
         choices=("may-look", "blocked", "added"),
         help="what True means in its mask, or that the mask is added to the scores",
     )
     intent.add_argument("--causal", action=yes_or_no, help="always, by itself")
-    intent.add_argument("--window", type=_size, help="how many keys a query sees")
-    intent.add_argument("--softcap", type=float)
+    intent.add_argument("--window", type=size, help="how many keys a query sees")
+    intent.add_argument("--softcap", type=number)
     intent.add_argument("--qk-norm", action=yes_or_no)
     intent.add_argument("--rope", choices=("interleaved", "half"))
-    intent.add_argument("--rope-base", type=float)
+    intent.add_argument("--rope-base", type=number)
     intent.add_argument("--alibi", action=yes_or_no)
     intent.add_argument(
         "--empty-rows", action=yes_or_no, help="a query may look at nothing"
@@ -84,10 +86,14 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         choices=("float16", "bfloat16", "float32", "float64"),
         help="it must work in this type",
     )
-    intent.add_argument("--part", help="examine a part, such as alibi_slopes")
+    intent.add_argument(
+        "--part",
+        type=lambda text: text.replace("-", "_"),
+        help="examine a part, such as alibi_slopes",
+    )
     how = parser.add_argument_group("how")
-    how.add_argument("--seed", type=int, help="draws the probes; 0")
-    how.add_argument("--seconds", type=float, help="at most, for all of it; 20")
+    how.add_argument("--seed", type=seed, help="draws the probes; 0")
+    how.add_argument("--seconds", type=number, help="at most, for all of it; 20")
     how.add_argument("--json", action="store_true", help="print JSON, not text")
     how.add_argument("--html", type=Path, metavar="FILE", help="also write a page")
     parser.set_defaults(run=run)
@@ -149,13 +155,6 @@ def _intent(given: argparse.Namespace, n_heads: int | None) -> dict[str, object]
     said["n_heads"] = n_heads
     said["mask"] = given.mask.replace("-", " ") if given.mask else None
     return {name: value for name, value in said.items() if value is not None}
-
-
-def _size(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{value} is no size: 1 or more")
-    return value
 
 
 def as_json(report: Report) -> dict[str, object]:

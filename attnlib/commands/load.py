@@ -35,6 +35,7 @@ MEANS = {name: size for size, names in NAMES.items() for name in names.split()}
 # Handed over where a class asks for them: no two of d_model, d_k, their roots and
 # n_heads are equal, so that no two mistakes look the same.
 D_MODEL, N_HEADS = 32, 4
+OTHER_HEADS = (4, 3, 5, 2, 7, 1)  # where a width is said, the first that divides it
 
 
 class LoadError(Exception):
@@ -160,16 +161,24 @@ def _made(make: str, module: ModuleType) -> object:
         raise LoadError(f"--make {make!r} failed: {last_line(error)}") from None
 
 
+def _sizes(d_model: int | None, n_heads: int | None) -> tuple[int, int]:
+    """Heads and a width for a class: as they were said, and so that they fit."""
+    if n_heads is None and d_model is not None:
+        n_heads = next(h for h in OTHER_HEADS if d_model % h == 0)
+    heads = n_heads or N_HEADS
+    return heads, d_model or (8 * heads if D_MODEL % heads else D_MODEL)
+
+
 def _instance(
     kind: type, d_model: int | None, n_heads: int | None, n_kv_heads: int | None
 ) -> tuple[object, int | None]:
     """One of this class, with sizes for the arguments that it asks for by name."""
-    heads = n_heads or N_HEADS
+    heads, width = _sizes(d_model, n_heads)
     sizes: dict[str, object] = {
-        "d_model": d_model or D_MODEL,
+        "d_model": width,
         "n_heads": heads,
         "n_kv_heads": n_kv_heads or heads,
-        "d_k": (d_model or D_MODEL) // heads,
+        "d_k": width // heads,
         "length": 64,
         "dropout": 0.0,
         "bias": True,
@@ -193,6 +202,8 @@ def _instance(
                 f'guessed: write --make "{kind.__name__}(...)".'
             )
         wanted = size == "n_heads" or asked.get(size)
+        if size == "d_model" and isinstance(parameter.default, int):
+            wanted = wanted or parameter.default % heads != 0
         if parameter.default is not parameter.empty and not wanted:
             continue
         if parameter.kind is parameter.POSITIONAL_ONLY:

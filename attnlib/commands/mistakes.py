@@ -44,6 +44,8 @@ def run(given: argparse.Namespace) -> int:
         print("\nattnlib mistakes M02 shows one of them, and runs it.")
         return 0
     code = given.code.upper()
+    if code.removeprefix("M").isdecimal():
+        code = f"M{int(code.removeprefix('M')):02}"  # 2 and m2 are M02
     if code not in entries:
         codes = list(entries)
         print(

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from attnlib import exercises
+from attnlib.commands.parser import seed
 
 ALL_REFUSED, SOME_SURVIVED, UNKNOWN = 0, 1, 2
 
@@ -20,7 +21,8 @@ equivalent; these are listed with a reason in attnlib/data/equivalent_mutants.js
 score is killed / (mutants - equivalent). Of the killed, the named were told the name of
 their mistake, the specific that or what else is wrong with them; the raised ended with
 an error, which any check would see. The exit status is 0 if all scores are 100 %,
-1 if a mutant survived, and 2 if there is no such exercise.
+1 if a mutant survived, and 2 if there is no such exercise,
+or the counts could not be written.
 """
 HEAD = (
     *("exercise", "mutants", "killed", "named", "specific", "raised"),
@@ -44,7 +46,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--equivalent", action="store_true", help="show what is equivalent, and why"
     )
-    parser.add_argument("--seed", type=int, default=0, help="draws the cases; 0")
+    parser.add_argument("--seed", type=seed, default=0, help="draws the cases; 0")
     parser.add_argument(
         "--write", type=Path, metavar="FILE", help="the counts, as JSON"
     )
@@ -78,7 +80,11 @@ def run(given: argparse.Namespace) -> int:
     if given.write is not None:
         scores["all"] = whole
         text = json.dumps({n: numbers(s) for n, s in scores.items()}, indent=2)
-        given.write.write_text(text + "\n", encoding="utf-8")
+        try:
+            given.write.write_text(text + "\n", encoding="utf-8")
+        except OSError as error:
+            print(f"{given.write} could not be written: {error}.", file=sys.stderr)
+            return UNKNOWN
     return SOME_SURVIVED if whole.survivors else ALL_REFUSED
 
 

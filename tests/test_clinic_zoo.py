@@ -53,7 +53,6 @@ def one_thread():
 # its reason.
 OPEN = {
     "M17 function: item read as head": "shows only where batch == n_heads",
-    "module GPT-NeoX, M05: over heads and keys": "its weights are misread",
 }
 
 

@@ -2,11 +2,13 @@
 
 A text of one token has one key, so that only the values have an influence: what else
 is changed changes nothing. And a feature that only the first token has reaches the
-other tokens by its key and its value, never by its query.
+other tokens by its key and its value, never by its query. Where a mistake breaks both
+rules, a third is left: the result grows in proportion to the values, to nothing else.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -49,16 +51,24 @@ class Bench:
 
     def changed(self, view: Any, x: Array, step: float) -> Array | None:
         """The result while `view` is changed."""
-        kept = view.clone()
+        with self.together([view], step):
+            return self.out(x)
+
+    @contextlib.contextmanager
+    def together(self, views: list[Any], step: float) -> Iterator[None]:
+        """All views changed for a moment, in a direction that is always the same."""
+        kept = [view.clone() for view in views]
+        rng = np.random.default_rng(self.seed + 9)
         try:
             with torch.no_grad():
-                rng = np.random.default_rng(self.seed + 9)
-                noise = rng.normal(size=tuple(view.shape)) * step
-                view.add_(torch.from_numpy(noise).to(view))
-            return self.out(x)
+                for view in views:
+                    noise = rng.normal(size=tuple(view.shape)) * step
+                    view.add_(torch.from_numpy(noise).to(view))
+            yield
         finally:
             with torch.no_grad():
-                view.copy_(kept)
+                for view, before in zip(views, kept, strict=True):
+                    view.copy_(before)
 
     def still(self, view: Any, x: Array) -> bool:
         """Whether a change of `view` has no influence."""
@@ -133,7 +143,10 @@ def find_layout(
     found = list(layouts(letters, heads, view.shape[1]))
     if not found:
         return None
-    fitting = _by_values(bench, view, letters, found) if "v" in letters else found
+    fitting = found
+    if "v" in letters:
+        fitting = _by_values(bench, view, letters, found)
+        fitting = fitting or _in_proportion(bench, view, letters, found)
     if not fitting:
         return found[0], False
     if {"q", "k"} <= set(letters) and len(fitting) > 1:
@@ -154,6 +167,44 @@ def _by_values(bench: Bench, view: Any, letters: str, found: list[Cuts]) -> list
         if columns not in known:
             still = all(bench.still(cuts[r](view), one) for r in others)
             known[columns] = still and bench.moves(cuts["v"](view), one)
+            if known[columns]:
+                return [c for c in found if _which(c["v"], view) == columns]
+    return []
+
+
+def _in_proportion(
+    bench: Bench, view: Any, letters: str, found: list[Cuts]
+) -> list[Cuts]:
+    """The ways of cutting whose values alone act in proportion.
+
+    This holds where weights of one token are no longer 1: with a softmax over heads,
+    with weights that are not normalised, or with no softmax at all.
+    """
+    three = bench.tokens(3)
+    before = bench.out(three)
+    if before is None or not np.isfinite(before).all():
+        return []
+    known: dict[tuple[int, ...], bool] = {}
+
+    def bent(parts: list[Any]) -> bool | None:
+        """Whether twice the change of some parts is not twice the effect."""
+        with bench.together(parts, 0.5):
+            once = bench.out(three)
+        with bench.together(parts, 1.0):
+            twice = bench.out(three)
+        if once is None or twice is None or once.shape != before.shape:
+            return None
+        effect = np.abs(once - before).max()
+        if not np.isfinite(twice).all() or not effect > SMALL:
+            return None
+        return bool(np.abs(twice - 2 * once + before).max() > 1e-3 * effect)
+
+    for cuts in found:
+        columns = _which(cuts["v"], view)
+        if columns not in known:
+            others = [cuts[r](view) for r in letters if r != "v"]
+            straight = bent([cuts["v"](view)]) is False
+            known[columns] = straight and bent(others) is True
             if known[columns]:
                 return [c for c in found if _which(c["v"], view) == columns]
     return []

@@ -105,3 +105,20 @@ def test_a_bench_drawn_again_keeps_what_was_edited(page: Any) -> None:
     page.wait_for_function(
         "() => document.querySelector('.attn-out tbody td').textContent === '2.00'"
     )
+
+
+def test_the_caption_says_what_can_be_done(page: Any) -> None:
+    said = "document.querySelector('.attn-say').textContent"
+    assert page.evaluate(said) == "Edit a number: what changed is underlined."
+    bench = Workbench(
+        {"use": np.array([[True, False]])},
+        lambda a: {"count": a["use"].sum()},
+        title="Chosen",
+        sentence="One of two is chosen.",
+    )
+    page.evaluate(
+        "facts => { model.facts = facts; show(); }",
+        {"page": bench.html, "spec": bench.spec, "key": "other"},
+    )
+    assert page.evaluate(said) == "Press ✓ or ×: what changed is underlined."
+    assert page.locator(".attn-in input").count() == 0

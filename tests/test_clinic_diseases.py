@@ -283,3 +283,8 @@ def test_tables_stand_side_by_side_or_below_each_other():
 )
 def test_numbers(value, text):
     assert number(value) == text
+
+
+def test_only_empty_rows_can_be_left_out_of_an_examination():
+    told = {d.code for d in all_diseases().values() if "empty_rows=False" in d.probe}
+    assert told == {"M14"}

@@ -374,3 +374,12 @@ def test_what_says_nothing_to_a_part_is_refused():
         (name,) = keywords
         refused = examine(plain, part="alibi_slopes", **keywords).refused
         assert refused.startswith(f"The part alibi_slopes has no option '{name}'")
+
+
+def test_who_has_no_empty_rows_is_told_how_to_say_so():
+    attention, meant, keys = WRONG["an empty row is NaN"]
+    (mistake,) = examine(attention, **meant).mistakes
+    assert mistake.mend.endswith("say empty_rows=False: then it is not asked.")
+    assert examine(attention, **meant, empty_rows=False).healthy
+    (other,) = examine(WRONG["no scale"][0]).mistakes
+    assert "empty_rows" not in other.mend

@@ -229,7 +229,9 @@ function begin(root, model) {
 
   root.querySelector(".attn-in").before(tools);
   root.querySelector(".attn-in").after(say, bad);
-  if (!spec.watch) say.textContent = "Edit a number: what changed is underlined.";
+  const toggles = spec.inputs.every((input) => input.kind === "bool");
+  const todo = toggles ? "Press ✓ or ×" : "Edit a number";
+  if (!spec.watch) say.textContent = `${todo}: what changed is underlined.`;
   refresh();
   root.dataset.ready = "yes";
   if (again) ask();

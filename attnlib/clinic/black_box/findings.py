@@ -21,6 +21,10 @@ from attnlib.clinic.match import SINGLE_PRECISION
 from attnlib.clinic.report import Finding
 from attnlib.clinic.sight import Sight, number, place
 
+UNASKED = (
+    "If your masks always leave each query a key, say empty_rows=False: then it is "
+    "not asked."
+)
 ONLINE = re.compile(r"online_(out|sum|both|wrong)_(\d+)")
 
 
@@ -33,6 +37,7 @@ def finding(
     """A finding of the catalogue's entry for this key."""
     online = ONLINE.fullmatch(key)
     entry = get(f"online_{online[1]}" if online else key)
+    unasked = f" {UNASKED}" if entry.code == "M14" else ""
     if online and int(online[2]) > 1:
         evidence = f"with blocks of {online[2]} keys, {evidence}"
     return Finding(
@@ -43,7 +48,7 @@ def finding(
         evidence=evidence,
         measured=measured,
         expected=expected,
-        mend=entry.mend,
+        mend=entry.mend + unasked,
         reports=(entry.report,) if entry.report else (),
     )
 

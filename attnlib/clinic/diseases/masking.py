@@ -222,7 +222,8 @@ DISEASES = (
         "function",
         "NaN in the first batch with an empty sentence, or with padding on the left.",
         "A row of the mask that is all False. The course's rule gives zeros. Here the "
-        "row is NaN, or spread over hidden keys.",
+        "row is NaN, or spread over hidden keys. If your masks always leave each query "
+        "a key, say empty_rows=False (--no-empty-rows), and it is not asked.",
         "A row of -inf has nothing to divide by. With -1e9 all its scores are equal, "
         "so the hidden keys share the weight. Zeros must be put in before the softmax "
         "divides: NaN that is covered afterwards is still NaN in the gradient.",

@@ -29,7 +29,7 @@ class InHBM(NDArrayOperatorsMixin):
     """An array that lies in HBM. It has a shape, and `Chip.load` reads it."""
 
     def __init__(self, chip: Chip, array: npt.NDArray[Any], name: str) -> None:
-        self.chip, self.array, self.name = chip, array, name
+        self.chip, self._array, self.name = chip, array, name
         self.shape, self.dtype, self.ndim = array.shape, array.dtype, array.ndim
 
     def __len__(self) -> int:
@@ -59,46 +59,46 @@ class Tile(NDArrayOperatorsMixin):
     """An array on the chip. What is computed from it lies on the chip, too."""
 
     def __init__(self, chip: Chip, array: npt.NDArray[Any], room: Room) -> None:
-        self.chip, self.array, self.room = chip, array, room
+        self.chip, self._array, self.room = chip, array, room
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The sizes of its axes."""
-        return self.array.shape
+        return self._array.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The type of its numbers."""
-        return self.array.dtype
+        return self._array.dtype
 
     @property
     def ndim(self) -> int:
         """How many axes it has."""
-        return self.array.ndim
+        return self._array.ndim
 
     @property
     def size(self) -> int:
         """How many numbers it has."""
-        return self.array.size
+        return self._array.size
 
     @property
     def nbytes(self) -> int:
         """How many bytes its numbers take."""
-        return self.array.nbytes
+        return self._array.nbytes
 
     @property
     def T(self) -> Tile:
         """The same numbers with the axes turned round."""
-        return self.chip._tile(self.array.T)
+        return self.chip._tile(self._array.T)
 
     def __len__(self) -> int:
-        return len(self.array)
+        return len(self._array)
 
     def __repr__(self) -> str:
-        return f"Tile({np.array2string(self.array, separator=', ')})"
+        return f"Tile({np.array2string(self._array, separator=', ')})"
 
     def __bool__(self) -> bool:
-        return bool(self.array)
+        return bool(self._array)
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
         raise ChipError(
@@ -122,8 +122,8 @@ class Tile(NDArrayOperatorsMixin):
         if out is not None:
             kwargs["out"] = tuple(self._unwrap(x) for x in out)
         elif method == "__call__":
-            shape = _result_shape(ufunc, arrays)
-            self.chip._check_room(shape, np.dtype(np.bool_))  # one byte at the least
+            # Before it is computed: a product can be far larger than its factors.
+            self.chip._check_room(*_result(ufunc, arrays))
         result = getattr(ufunc, method)(*arrays, **kwargs)
         if ufunc is np.matmul:
             self.chip.flops += 2 * np.size(result) * np.shape(arrays[0])[-1]
@@ -142,50 +142,50 @@ class Tile(NDArrayOperatorsMixin):
         return self._wrap(func(*self._unwrap(tuple(args)), **self._unwrap(kwargs)))
 
     def __getitem__(self, key: Any) -> Any:
-        return self._wrap(self.array[self._unwrap(key)])
+        return self._wrap(self._array[self._unwrap(key)])
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self.array[self._unwrap(key)] = self._unwrap(value)
+        self._array[self._unwrap(key)] = self._unwrap(value)
 
     def max(self, axis: Any = None, keepdims: bool = False) -> Tile:
         """The largest number along an axis; -inf, if there is none."""
         low = {"initial": -np.inf} if self.dtype.kind == "f" else {}
-        found = np.max(self.array, axis=axis, keepdims=keepdims, **low)  # type: ignore[call-overload]
+        found = np.max(self._array, axis=axis, keepdims=keepdims, **low)  # type: ignore[call-overload]
         return self.chip._tile(np.asarray(found))
 
     def sum(self, axis: Any = None, keepdims: bool = False) -> Tile:
         """The sum along an axis."""
-        return self.chip._tile(np.asarray(self.array.sum(axis, keepdims=keepdims)))
+        return self.chip._tile(np.asarray(self._array.sum(axis, keepdims=keepdims)))
 
     def mean(self, axis: Any = None, keepdims: bool = False) -> Tile:
         """The mean along an axis."""
-        return self.chip._tile(np.asarray(self.array.mean(axis, keepdims=keepdims)))
+        return self.chip._tile(np.asarray(self._array.mean(axis, keepdims=keepdims)))
 
     def any(self, axis: Any = None, keepdims: bool = False) -> Tile:
         """Whether one is true along an axis."""
-        return self.chip._tile(np.asarray(self.array.any(axis, keepdims=keepdims)))
+        return self.chip._tile(np.asarray(self._array.any(axis, keepdims=keepdims)))
 
     def all(self, axis: Any = None, keepdims: bool = False) -> Tile:
         """Whether all are true along an axis."""
-        return self.chip._tile(np.asarray(self.array.all(axis, keepdims=keepdims)))
+        return self.chip._tile(np.asarray(self._array.all(axis, keepdims=keepdims)))
 
     def reshape(self, *shape: Any) -> Tile:
         """The same numbers in another shape."""
-        return self.chip._tile(self.array.reshape(*shape))
+        return self.chip._tile(self._array.reshape(*shape))
 
     def astype(self, dtype: npt.DTypeLike) -> Tile:
         """The same numbers in another type, in room of their own."""
-        return self.chip._tile(self.array.astype(dtype))
+        return self.chip._tile(self._array.astype(dtype))
 
     def copy(self) -> Tile:
         """The same numbers in room of their own."""
-        return self.chip._tile(self.array.copy())
+        return self.chip._tile(self._array.copy())
 
     def _unwrap(self, x: Any) -> Any:
         if isinstance(x, Tile):
             if x.chip is not self.chip:
                 raise ChipError("two tiles of different chips do not meet.")
-            return x.array
+            return x._array
         if isinstance(x, InHBM):
             x._refuse()
         if isinstance(x, np.ndarray) and x.ndim:
@@ -240,13 +240,18 @@ def _slice(verb: str, name: str, rows: Rows, n: int) -> slice:
     return slice(rows.start, max(rows.start, rows.stop))
 
 
-def _result_shape(ufunc: np.ufunc, arrays: Sequence[Any]) -> tuple[int, ...]:
-    """The shape of a result before it is computed; () where NumPy will object."""
+def _result(
+    ufunc: np.ufunc, arrays: Sequence[Any]
+) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """The shape and type of a result; of nothing, where NumPy will object."""
+    truth = ufunc.types[-1].endswith("?")
+    dtype = np.dtype(bool) if truth else np.result_type(*arrays)
     shapes = [np.shape(array) for array in arrays]
     try:
         if ufunc is not np.matmul:
-            return np.broadcast_shapes(*shapes)
+            return np.broadcast_shapes(*shapes), dtype
         left, right = shapes
-        return (*np.broadcast_shapes(left[:-2], right[:-2]), left[-2], right[-1])
+        batch = np.broadcast_shapes(left[:-2], right[:-2])
+        return (*batch, left[-2], right[-1]), dtype
     except (ValueError, IndexError):
-        return ()
+        return (), dtype

@@ -104,27 +104,27 @@ but of the chip's 100 bytes of SRAM 52 are free.
         """
         _check_hbm("load", array, self)
         where = region("load", array, rows)
-        source = array.array[where]
+        source = array._array[where]
         wanted = np.dtype(dtype or array.dtype)
         self._check_room(source.shape, wanted)
         self.read += source.nbytes
-        return self._tile(np.array(source, dtype=wanted))
+        return self._tile(np._array(source, dtype=wanted))
 
     def store(self, array: InHBM, rows: Region, tile: Tile) -> None:
         """Copy a tile from the chip into rows in HBM; count the bytes written."""
         _check_hbm("store", array, self)
         if not isinstance(tile, Tile):
             raise ChipError(
-                f"store writes a tile, but it was handed a {type(tile).__name__}, "
-                "which is not on the chip."
+                f"store writes a tile, but what it was handed, {type(tile).__name__}, "
+                "is not on the chip."
             )
-        target = array.array[region("store", array, rows)]
+        target = array._array[region("store", array, rows)]
         if target.shape != tile.shape:
             raise ShapeError(
                 f"store writes a tile of shape {tile.shape} to a place of shape "
                 f"{target.shape} in {array.name} with shape {array.shape}."
             )
-        target[...] = tile.array
+        target[...] = tile._array
         self.written += target.nbytes
 
     def new(
@@ -192,8 +192,8 @@ def _check_hbm(verb: str, array: object, chip: Chip) -> None:
         return
     if isinstance(array, InHBM):
         raise ChipError(f"{array.name} lies in the HBM of another chip.")
-    place = "is on the chip already" if isinstance(array, Tile) else "no chip knows of"
+    place = "is on the chip already" if isinstance(array, Tile) else "lies in no HBM"
     raise ChipError(
-        f"{verb} needs an array that lies in HBM, as chip.hbm(array) gives it, but it "
-        f"was handed a {type(array).__name__} that {place}."
+        f"{verb} needs an array that lies in HBM, as chip.hbm(array) gives it, but what "
+        f"it was handed, {type(array).__name__}, {place}."
     )

@@ -157,7 +157,7 @@ def flash_trace(
 
     def watch(rows: range, cols: range, state: Online) -> None:
         m, total, mixed = (
-            tile.array.copy() for tile in (state.m, state.total, state.mixed)
+            tile._array.copy() for tile in (state.m, state.total, state.mixed)
         )
         out = Online(m, total, mixed).out
         meters = (chip.read, chip.written, chip.in_use, chip.peak)

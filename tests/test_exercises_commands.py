@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import subprocess
 import sys
 
@@ -18,6 +19,7 @@ from attnlib.exercises.exercise import (
     ValueExercise,
     WitnessExercise,
 )
+from attnlib.exercises.wrap import WIDTH, wrapped
 
 FUNCTIONS = [n for n in names() if isinstance(get(n), Exercise)]
 HUNTS = [n for n in names() if isinstance(get(n), HuntExercise)]
@@ -54,10 +56,34 @@ def wrong_answers(name):
 
 # --- stubs ------------------------------------------------------------------------
 @pytest.mark.parametrize("name", names())
-def test_an_untouched_stub_gets_one_line(name, capsys):
+def test_an_untouched_stub_gets_one_sentence(name, capsys):
     text = said(capsys, check, name, stub(name))
-    assert text.startswith(f"{name}: not started yet.")
-    assert text.count("\n") == 1
+    assert " ".join(text.split()) == (
+        f"{name}: not started yet. Replace the `...`, run the cell, then this one."
+    )
+
+
+@pytest.mark.parametrize("name", names())
+def test_what_is_printed_stands_in_short_lines(name, capsys):
+    said_of_it = [said(capsys, check, name, stub(name))]
+    said_of_it += [said(capsys, hint, name) for _ in range(4)]
+    for answer in itertools.islice(wrong_answers(name), 3):
+        printed = said(capsys, check, name, answer)
+        whole = exercises.judge(name, answer).text
+        assert printed.split() == whole.split()
+        said_of_it.append(printed)
+    for line in "".join(said_of_it).splitlines():
+        plain = line.startswith((" ", "[")) or len(line.split()) == 1
+        assert len(line) <= WIDTH or plain or "`" in line, line
+
+
+def test_rows_of_numbers_and_code_are_not_broken():
+    row = f"[{'0.25 ' * 30}]"
+    assert wrapped(row) == row
+    assert wrapped(f"yours =\n {row}") == f"yours =\n {row}"
+    code = f"`{'x + ' * 30}1`"
+    assert wrapped(f"{'words ' * 12}{code}.").split("\n")[-1] == f"{code}."
+    assert wrapped("one\n\ntwo") == "one\n\ntwo"
 
 
 @pytest.mark.parametrize("name", FUNCTIONS + HUNTS)

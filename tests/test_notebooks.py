@@ -161,7 +161,7 @@ def test_long_cells_raise_the_median() -> None:
 def test_a_check_that_answers_an_untouched_stub_is_found_out() -> None:
     notebook = tiny_lesson.tiny()
     code_cells(notebook)[4].outputs = [stream("answer: wrong.\n")]
-    assert any("must print one line" in fault for fault in rules(notebook))
+    assert any("must print one sentence" in fault for fault in rules(notebook))
 
 
 def test_an_unchecked_cell_needs_a_reason_that_is_in_use() -> None:

@@ -196,10 +196,10 @@ def _exercises(lesson: str, cells: list[Any]) -> list[str]:
             )
             continue
         told = "".join(output.get("text", "") for output in following.outputs)
-        if not re.fullmatch(rf"{name}: not started yet\.[^\n]*\n", told):
+        if not re.fullmatch(rf"{name}: not started yet\.([^\n]*\n){{1,2}}", told):
             faults.append(
-                f"{where(lesson, following)} must print one line, `{name}: not started "
-                f"yet.`, but stores {told!r}."
+                f"{where(lesson, following)} must print one sentence, `{name}: not "
+                f"started yet.`, but stores {told!r}."
             )
     return faults
 

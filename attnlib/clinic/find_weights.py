@@ -107,7 +107,7 @@ def _matrix(
         if steps[i].isdigit():
             continue
         roles = roles_of(steps[i])
-        holder = type(holders.get(".".join(steps[: i + 1]), None)).__name__
+        holder = type(holders.get(".".join(steps[: i + 1]))).__name__
         if not roles and "atten" in holder.lower():
             roles = UNSURE  # an attention may have any name: self.cross
         if roles != UNSURE:

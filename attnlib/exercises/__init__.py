@@ -16,6 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from attnlib.exercises import text, usage
+from attnlib.exercises.wrap import wrapped
 
 if TYPE_CHECKING:
     from attnlib.exercises.exercise import AnyExercise
@@ -41,7 +42,7 @@ def check(name: object = _MISSING, answer: object = _MISSING) -> None:
         verdict = judge(name, answer).text
     except Exception as error:  # a fault of ours must not stop a lesson
         verdict = usage.check_failed(type(error).__name__)
-    print(verdict)
+    _print(verdict)
 
 
 def judge(name: object = _MISSING, answer: object = _MISSING, seed: int = 0) -> Verdict:
@@ -88,15 +89,15 @@ def hint(name: object = _MISSING) -> None:
     """
     wrong = _wrong_name("hint", name)
     if wrong:
-        print(wrong)
+        _print(wrong)
         return
     exercise = get(str(name))
     taken = _hints_taken.get(exercise.name, 0)
     if taken >= len(exercise.hints):
-        print(usage.no_more_hints(exercise.name))
+        _print(usage.no_more_hints(exercise.name))
         return
     _hints_taken[exercise.name] = taken + 1
-    print(usage.hint(taken + 1, len(exercise.hints), exercise.hints[taken]))
+    _print(usage.hint(taken + 1, len(exercise.hints), exercise.hints[taken]))
 
 
 def solution(name: object = _MISSING, now: bool = False) -> None:
@@ -113,12 +114,12 @@ def solution(name: object = _MISSING, now: bool = False) -> None:
     """
     wrong = _wrong_name("solution", name)
     if wrong:
-        print(wrong)
+        _print(wrong)
         return
     exercise = get(str(name))
     left = len(exercise.hints) - _hints_taken.get(exercise.name, 0)
     if left > 0 and not now:
-        print(usage.hints_left(exercise.name, left))
+        _print(usage.hints_left(exercise.name, left))
         return
     print(exercise.solution_source.rstrip())
 
@@ -137,6 +138,11 @@ def get(name: str) -> AnyExercise:
     if name not in _all():
         raise KeyError(_unknown(name))
     return _all()[name]
+
+
+def _print(sentences: str) -> None:
+    """Print in short lines."""
+    print(wrapped(sentences))
 
 
 @cache

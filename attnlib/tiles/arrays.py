@@ -244,7 +244,7 @@ def _result(
     ufunc: np.ufunc, arrays: Sequence[Any]
 ) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """The shape and type of a result; of nothing, where NumPy will object."""
-    truth = ufunc.types[-1].endswith("?")
+    truth = any(kinds[0] == "d" and kinds[-1] == "?" for kinds in ufunc.types)
     dtype = np.dtype(bool) if truth else np.result_type(*arrays)
     shapes = [np.shape(array) for array in arrays]
     try:

@@ -108,7 +108,7 @@ but of the chip's 100 bytes of SRAM 52 are free.
         wanted = np.dtype(dtype or array.dtype)
         self._check_room(source.shape, wanted)
         self.read += source.nbytes
-        return self._tile(np._array(source, dtype=wanted))
+        return self._tile(np.array(source, dtype=wanted))
 
     def store(self, array: InHBM, rows: Region, tile: Tile) -> None:
         """Copy a tile from the chip into rows in HBM; count the bytes written."""
@@ -194,6 +194,6 @@ def _check_hbm(verb: str, array: object, chip: Chip) -> None:
         raise ChipError(f"{array.name} lies in the HBM of another chip.")
     place = "is on the chip already" if isinstance(array, Tile) else "lies in no HBM"
     raise ChipError(
-        f"{verb} needs an array that lies in HBM, as chip.hbm(array) gives it, but what "
-        f"it was handed, {type(array).__name__}, {place}."
+        f"{verb} needs an array that lies in HBM, as chip.hbm(array) gives it, but "
+        f"what it was handed, {type(array).__name__}, {place}."
     )

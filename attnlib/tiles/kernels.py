@@ -89,11 +89,9 @@ def run_kernel(
     out = np.full((x.n_q, x.v.shape[-1]), np.nan, x.dtype)
     sums = np.full(x.n_q, np.nan, x.dtype)
     # Copies: what a kernel stores into q by mistake must not be the caller's.
-    placed = [
-        chip.hbm(np._array(a), n) for a, n in ((x.q, "q"), (x.k, "k"), (x.v, "v"))
-    ]
+    placed = [chip.hbm(np.array(a), n) for a, n in ((x.q, "q"), (x.k, "k"), (x.v, "v"))]
     if x.mask is not None:
-        placed.append(chip.hbm(np._array(x.mask), "mask"))
+        placed.append(chip.hbm(np.array(x.mask), "mask"))
     placed.append(chip.hbm(out, "out"))
     if log_sum_exp:
         placed.append(chip.hbm(sums, "log_sum_exp"))

@@ -92,8 +92,8 @@ def online_step(state: Online, scores: Any, v: Any) -> Online:
     Source: Milakov and Gimelshein 2018, algorithm 3; Dao 2023 for `mixed`.
     Lesson: 12.
 
-    >>> state = online_step(online_start(1, 1), np._array([[0.0]]), np._array([[3.0]]))
-    >>> state = online_step(state, np._array([[0.0]]), np._array([[5.0]]))
+    >>> state = online_step(online_start(1, 1), np.array([[0.0]]), np.array([[3.0]]))
+    >>> state = online_step(state, np.array([[0.0]]), np.array([[5.0]]))
     >>> state.total.tolist(), state.out.tolist()
     ([2.0], [[4.0]])
     """

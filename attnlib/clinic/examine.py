@@ -15,12 +15,14 @@ from attnlib.clinic.black_box import (
     laws,
     module_only,
     readings,
+    recovered,
     remembered,
 )
 from attnlib.clinic.black_box.bench import Bench, FunctionBench
-from attnlib.clinic.black_box.exam import Diagnosis, Exam
+from attnlib.clinic.black_box.exam import Exam
 from attnlib.clinic.black_box.intent import Intent
 from attnlib.clinic.black_box.module_bench import ModuleBench
+from attnlib.clinic.dropout_off import dropout_off
 from attnlib.clinic.make_subject import name_of
 from attnlib.clinic.report import Finding, Report, Unknown
 from attnlib.clinic.subject import FunctionSubject, ModuleSubject, Refusal, make_subject
@@ -155,7 +157,8 @@ def _examine(attention: object, intent: Intent, **asked: Any) -> Report:
     bench = make_bench(subject, asked["seed"], asked["dtype"], bool(intent.causal))
     try:
         with np.errstate(all="ignore"):
-            report = examined(subject, bench, intent.with_attributes(attention))
+            meant = intent.with_attributes(attention)
+            report = without_chance(attention, subject, bench, meant, **asked)
     except Exception as error:  # a fault of the clinic is no verdict on anybody
         return Report(subject.name, refused=FAULT.format(type(error).__name__, error))
     finally:
@@ -182,16 +185,33 @@ def make_bench(
     return ModuleBench(subject, seed, dtype, causal)
 
 
+def without_chance(
+    attention: object, subject: Any, bench: Any, intent: Intent, **asked: Any
+) -> Report:
+    """Examine it; if its answers are random, with dropout off, or by its weights."""
+    random = chance.found(bench)
+    if random is None:
+        return examined(subject, bench, intent)
+    with dropout_off():
+        quiet = make_subject(attention, **asked)
+        if not isinstance(quiet, Refusal):
+            still = make_bench(quiet, bench.seed, bench.dtype, bench.causal)
+            if chance.is_still(still):
+                return examined(quiet, still, intent, random)
+    return examined(subject, chance.WithoutDropout(bench), intent, random)
+
+
 SLIPS = ("AttributeError", "NameError", "UnboundLocalError")  # in the code for masks
 
 
 def examined(
-    subject: FunctionSubject | ModuleSubject, bench: Bench, intent: Intent
+    subject: FunctionSubject | ModuleSubject,
+    bench: Bench,
+    intent: Intent,
+    random: Finding | None = None,
 ) -> Report:
     """Put all questions, and write the report."""
-    random = chance.found(bench)
-    if random is not None:
-        bench = chance.WithoutDropout(bench)
+    shown = isinstance(bench, chance.WithoutDropout)
     exam = Exam(bench, intent.traits(), intent.guesses())
     known = exam.diagnose()
     if any(answer.timed_out for answer in known.answers):
@@ -203,12 +223,12 @@ def examined(
     unknown: Unknown | None = None
     if random is not None:
         mistakes.append(random)
-        notes.append("Its output is random: only its weights could be tested.")
+        notes.append(chance.SHOWN if shown else chance.OFF)
     if known.base is None:
         dropped = chance.same_ones(bench, known)
         if dropped is not None:
             mistakes.append(dropped)
-        elif random is None:
+        elif not shown:
             unknown = laws.broken(bench, known.traits)
     else:
         named = findings.of_base(exam, known)
@@ -244,7 +264,7 @@ def examined(
         unknown = Unknown("what is handed in stays as it is", said)
     if slip is not None and unknown is None:
         unknown = Unknown("a mask can be handed in", slip)
-    weights, right = _weights(exam, known)
+    weights, right = recovered.weights(exam, known)
     is_so = known.traits.words()
     told = tuple(word for word in intent.traits().words() if word in is_so)
     found = tuple(word for word in is_so if word not in told)
@@ -271,27 +291,3 @@ def _other_scale(named: Sequence[Finding]) -> Unknown | None:
     if other is None:
         return None
     return Unknown("scores are divided by √d_k", other.evidence)
-
-
-def _weights(
-    exam: Exam, known: Diagnosis
-) -> tuple[np.ndarray[Any, Any] | None, np.ndarray[Any, Any] | None]:
-    """The recovered weights of the clearest x-ray, and the right ones: one table."""
-    best: tuple[Any, Any] | None = None
-    for question, answer in zip(known.questions, known.answers, strict=True):
-        if not question.xray or answer.out is None:
-            continue
-        right = exam.bench.simulate(question, known.traits, frozenset({"guarded"}))
-        mine = exam.bench.view(question, answer.out, known.traits).weights
-        good = exam.bench.view(question, right, known.traits).weights
-        if mine is None or good is None or mine.shape != good.shape:
-            continue
-        table = (
-            mine.reshape(-1, *mine.shape[-2:])[0],
-            good.reshape(-1, *good.shape[-2:])[0],
-        )
-        if best is None or not np.allclose(*table, atol=1e-4, equal_nan=True):
-            best = table
-        if not np.allclose(*table, atol=1e-4, equal_nan=True):
-            break
-    return (None, None) if best is None else best

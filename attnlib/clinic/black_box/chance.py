@@ -27,6 +27,8 @@ from attnlib.clinic.subject import Answer
 from attnlib.clinic.tensors import draw, loaded, settings_put_back
 from attnlib.shapes import Array, Mask
 
+SHOWN = "Its output is random: only its weights could be tested."
+OFF = "Its output is random: all else was tested with its dropout off."
 CALLS = 3
 MANY = 24  # calls after which each weight was kept at least once, for p up to a half
 
@@ -53,6 +55,16 @@ def found(bench: Bench) -> Finding | None:
             float(other[at]),
         )
     return None
+
+
+def is_still(bench: Bench) -> bool:
+    """Whether equal questions get equal answers now, as when dropout is off."""
+    question = bench.questions[0]
+    outs = [answer.out for answer in again(bench, question, CALLS)]
+    first = outs[0]
+    return first is not None and all(
+        out is not None and np.array_equal(out, first, equal_nan=True) for out in outs
+    )
 
 
 def again(bench: Bench, question: Any, times: int) -> list[Answer]:

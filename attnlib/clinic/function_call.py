@@ -49,6 +49,7 @@ class FunctionCall:
     needs_mask: str = ""  # it must be given a mask, and in this form
     filled: dict[str, object] = field(default_factory=dict)
     forms: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    by_luck: str = ""  # a form that fits only where batch == n_heads
     places: Places | None = None
     differentiate: bool = False  # also go back from the sum of the output
     grads: tuple[Array, ...] = ()  # of q, k and v, after such a call
@@ -78,6 +79,9 @@ class FunctionCall:
         """A mask in a form that the function takes, as boolean, True = may look."""
         rank = q.ndim
         known = self.forms.get(rank, ())
+        lucky = rank == mask.ndim == 4 and mask.shape[1] == 1
+        if not form and lucky and self.by_luck and q.shape[0] == q.shape[1]:
+            form = self.by_luck
         if not form:
             own = {2: "qk", 3: "bqk", 4: "b1qk" if mask.shape[1:2] == (1,) else "bhqk"}
             wanted = own.get(mask.ndim, "")

@@ -202,11 +202,30 @@ def _mask_forms(
                 if found:
                     call.forms[rank] = found
             if call.forms:
+                if trial_sizes.batch != HEADS and 4 in call.forms:
+                    _find_luck(call, trial_sizes)
                 return trial_sizes
     call.kind = "bool"
     why = f": it raised {raised(errors[0])}" if errors else ""
     notes.append(f"It took no mask of any form{why}.")
     return sizes
+
+
+def _find_luck(call: FunctionCall, sizes: Sizes) -> None:
+    """Whether masks (batch, 1, n_q, n_k) fit only where batch == n_heads.
+
+    A function that takes (batch, n_heads, n_q, n_k) knows what the four axes are.
+    """
+    if "bhqk" not in call.forms[4] or "b1qk" in call.forms[4]:
+        return
+    works = []
+    for one in (sizes, replace(sizes, batch=HEADS)):
+        trial, look = one.arrays(4), np.ones((one.n_q, one.n_k), bool)
+        formed = call.form(look, trial.q, "b1qk")
+        ran, _, _ = call.run(trial.q, trial.k, trial.v, formed)
+        works.append(ran.error is None)
+    if works == [False, True]:
+        call.by_luck = "b1qk"
 
 
 def _forms_taken(

@@ -227,7 +227,7 @@ class FunctionBench:
 
     def sees(self) -> Mask:
         """(n, n): whether the output of query i changes with the value of key j."""
-        n = 9
+        n = 10
         make = Maker(np.random.default_rng(self.seed + 1), self.takes)
         asked = make.xray("who sees whom", n, n, 4)
         out = self.ask(asked).out

@@ -16,7 +16,7 @@ from attnlib.clinic.black_box.edge_tools import (
     Edge,
     not_finite,
 )
-from attnlib.clinic.black_box.edges import SHIFT
+from attnlib.clinic.black_box.edges import NARROW, SHIFT, WIDE
 from attnlib.clinic.subject import Answer
 from attnlib.shapes import Array
 
@@ -33,11 +33,11 @@ def fills(edge: Edge) -> None:
         if edge.fits(answer.out, *(edge.out(question, key) for key in DIVIDED)):
             edge.extras.cautions.append(edge.shown("renormalised", asked))
             return
-        lifted = _weighed(edge, "lifted", 3)
+        lifted = _weighed(edge, "lifted", NARROW)
         if lifted is not None and lifted > -SHIFT:
             edge.mistake(*_weak(edge, lifted, asked, "lifted"))
             return
-        value = _weighed(edge, "moved", 3)
+        value = _weighed(edge, "moved", NARROW)
         filled = (edge.out(question, "mask_fill_10000", w) for w in ("", "guarded"))
         if value is not None or edge.fits(answer.out, *filled):
             edge.mistake(*_weak(edge, value, asked))
@@ -48,7 +48,7 @@ def fills(edge: Edge) -> None:
     if asked is None or asked[1].out is None or edge.usual(asked):
         return
     question, answer = asked
-    value = _weighed(edge, "lifted", 3)
+    value = _weighed(edge, "lifted", NARROW)
     added = edge.out(question, "mask_fill_added"), edge.out(question, "hidden_lowered")
     if edge.fits(answer.out, *(edge.out(question, key) for key in DIVIDED)):
         edge.extras.cautions.append(edge.shown("renormalised", asked))
@@ -108,11 +108,13 @@ def _weak(
         before = value * fixed**0.5
         hidden = _round(before) and not _round(value)
         return (early, asked, before) if hidden else (late, asked, value)
-    wider = edge.ask("moved 0.0 7")
-    put = None if wider is None else _put(edge, *wider)
-    other = put[0] if put is not None else _weighed(edge, how or "moved", 7)
-    if other is not None and abs(other / value - (3 / 7) ** 0.5) < 0.02:
-        return early, asked, value * 3**0.5
+    d_k = asked[0].q.shape[-1] if asked[0].xray else NARROW  # where the value shows
+    d_k, other_d_k = float(d_k), WIDE if d_k == NARROW else NARROW
+    again = edge.ask(f"moved 0.0 {other_d_k}")
+    put = None if again is None else _put(edge, *again)
+    other = put[0] if put is not None else _weighed(edge, how or "moved", other_d_k)
+    if other is not None and abs(other / value - (d_k / other_d_k) ** 0.5) < 0.02:
+        return early, asked, value * d_k**0.5
     return late, asked, value
 
 

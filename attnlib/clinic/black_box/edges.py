@@ -15,6 +15,7 @@ from attnlib.shapes import Array
 LONG = 160  # keys in the long question; blocks of up to 128 show in it
 SHIFT = 6e4
 HALF_SHIFT = 1.5e4  # four times as much, the raw score, still fits into float16
+NARROW, WIDE = 4, 10  # two d_k; they tell what is divided by its root
 
 
 def function_edge(
@@ -33,15 +34,15 @@ def function_edge(
     if kind in ("shifted mask", "above", "planted") and not hides:
         return None
     if kind == "empty" and pads:
-        real = make.real(5)
+        real = make.real(6)
         real[0], real[1] = True, False
-        shown = make.xray("an item of padding alone", 4, 5, 3)
+        shown = make.xray("an item of padding alone", 4, 6, 10)
         return replace(shown, name="an item of padding alone", mask=real, item=True)
     if kind == "empty":
-        n = 5 if takes.no_cross else 4
-        look = make.holes(n, 5)
+        n = 6 if takes.no_cross else 4
+        look = make.holes(n, 6)
         look[1] = False
-        return make.xray("a query that may look at nothing", n, 5, 3, look)
+        return make.xray("a query that may look at nothing", n, 6, 10, look)
     if kind in ("long", "long mask"):
         return _long(rng, make, front, kind)
     if kind.startswith(("moved ", "lifted ")):
@@ -113,7 +114,7 @@ def _moved(
 ) -> Question | None:
     """Ordinary scores, all moved down by a constant, or the hidden ones lifted."""
     takes = make.takes
-    n_q, n_k = (5, 5) if takes.no_cross else (4, 5)
+    n_q, n_k = (6, 6) if takes.no_cross else (4, 6)
     mask = np.tri(n_q, n_k, n_k - n_q, dtype=bool) if takes.mask else None
     if takes.padding and not takes.mask and make.rank > 2:
         shown = make.xray(f"scores {how}", n_q, n_k, d_k)

@@ -135,7 +135,8 @@ def telling(
 ) -> tuple[str, Numbers]:
     """The sentence that shows a mistake, and two numbers: measured and right."""
     sights = [_sight(exam, known, *one) for one in shown]
-    sights.sort(key=lambda sight: sight.view.weights is None)  # x-rays tell most
+    # Clear ones tell most, x-rays before others.
+    sights.sort(key=lambda sight: (_faint(sight), sight.view.weights is None))
     pair = next((p for s in sights if (p := _numbers(s)) != (None, None)), (None, None))
     for measure in (MEASURES.get(key), _output):
         for sight in sights:
@@ -180,6 +181,14 @@ def _numbers(sight: Sight) -> Numbers:
         return None, None
     at = _wrong(mine, good)
     return (None, None) if at is None else (float(mine[at]), float(good[at]))
+
+
+def _faint(sight: Sight) -> bool:
+    """Whether the two numbers look alike, though they differ."""
+    mine, good = _numbers(sight)
+    if mine is None or good is None or not np.isfinite([mine, good]).all():
+        return False
+    return abs(mine - good) < 0.05 * max(abs(mine), abs(good))
 
 
 def _wrong(mine: npt.NDArray[Any], good: npt.NDArray[Any]) -> tuple[int, ...] | None:

@@ -106,8 +106,11 @@ ITEMS: Faults = frozenset(  # masks that reach the wrong items or heads
     {
         "mask_tiled_over_heads",
         "mask_repeated_over_items",
+        "head_axis_missing",
         "batch_first",
         "batch_reversed",
+        "batch_one_on",
+        "batch_one_back",
     }
 )
 # Faults for which padding must be told from other masks.
@@ -155,12 +158,18 @@ def _of_batch(mask: Truth, shape: tuple[int, ...], faults: Faults) -> Truth:
         return mask[:1]
     if "batch_reversed" in faults:
         return mask[::-1]
+    if "batch_one_on" in faults:
+        return np.roll(mask, -1, axis=0)
+    if "batch_one_back" in faults:
+        return np.roll(mask, 1, axis=0)
     items = np.arange(batch)[:, None]
     heads = np.arange(n_heads)
     if "mask_tiled_over_heads" in faults:
         chosen = (items * n_heads + heads) % batch
     elif "mask_repeated_over_items" in faults:
         chosen = (heads * batch + items) // n_heads
+    elif "head_axis_missing" in faults and batch == n_heads:  # else it raises
+        chosen = np.broadcast_to(heads, (batch, n_heads))
     else:
         return mask
     wide = np.broadcast_to(mask, (batch, n_heads, *mask.shape[-2:]))

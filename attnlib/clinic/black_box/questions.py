@@ -1,7 +1,8 @@
 """What a function is asked. All sizes differ; the numbers are eighths.
 
 Each question is one call. Those marked `optional` hold a form that not every right
-attention takes, such as one mask for each item: an error there is no mistake.
+attention takes, such as one mask for each item: an error there is no mistake. d_k is
+even, for RoPE turns pairs of features; one optional question has an odd one.
 """
 
 from __future__ import annotations
@@ -65,6 +66,8 @@ class Maker:
         batch: tuple[int, int] = (2, 3),
     ) -> Question:
         """A question with random numbers; sizes are bent to what the subject takes."""
+        if self.takes.batch_is_heads:
+            batch = batch[1], batch[1]
         front = self.batch(*batch)
         if self.takes.no_cross:
             n_q = n_k
@@ -93,8 +96,27 @@ class Maker:
 
     def real(self, n: int, hidden: int = 2) -> Truth:
         """(batch, 1, 1, n) or (batch, 1, n): each item hides some of its last keys."""
-        items = np.stack([np.arange(n) < n - max(1, hidden - i) for i in range(2)])
-        return items.reshape(2, *(1,) * (self.rank - 2), n)
+        count = 3 if self.takes.batch_is_heads else 2
+        items = np.stack([np.arange(n) < n - max(1, hidden - i) for i in range(count)])
+        return items.reshape(count, *(1,) * (self.rank - 2), n)
+
+    def apart(self, n_q: int, n_k: int, count: int = 2) -> Truth:
+        """(batch, 1, n_q, n_k): a mask with holes for each item, but for the last."""
+        if self.takes.no_cross:
+            n_q = n_k
+        if self.takes.batch_is_heads:
+            count = 3
+        items = [self.holes(n_q, n_k) for _ in range(count - 1)]
+        last = np.ones((n_q, n_k), bool)
+        last[:, 2] = False
+        return np.stack([*items, last])[:, None]
+
+    def lengths(self, n: int) -> Truth:
+        """(batch, 1, 1, n): the last two keys of the last item are padding."""
+        count = 3 if self.takes.batch_is_heads else 2
+        real = np.ones((count, 1, 1, n), bool)
+        real[-1, ..., -2:] = False
+        return real
 
     def holes(self, n_q: int, n_k: int) -> Truth:
         """A mask with holes: no row and no column is empty, and none is the causal."""
@@ -109,47 +131,52 @@ def function_questions(rng: np.random.Generator, takes: Takes) -> list[Question]
     """All ordinary questions; the extreme ones are asked one by one elsewhere."""
     make = Maker(rng, takes)
     asked = [
-        make.ask("a small one", 4, 5, 7, 6),
-        make.xray("values that show the weights", 4, 5, 3),
+        make.ask("a small one", 4, 5, 14, 6),
+        make.xray("values that show the weights", 4, 6, 10),
         make.ask("as many queries as keys", 5, 5, 6, 4),
-        make.ask("more queries than keys", 6, 4, 5, 3, optional=True),
-        make.ask("values as wide as keys", 4, 6, 5, 5),
+        make.ask("more queries than keys", 6, 4, 10, 7, optional=True),
+        make.ask("values as wide as keys", 4, 6, 10, 10),
         make.ask("wide keys", 3, 5, 16, 4),
+        make.ask("an odd d_k", 4, 5, 7, 6, optional=True),
     ]
     if takes.padding and not takes.mask and make.rank > 2:
-        shown = make.xray("values that show the weights", 4, 5, 3)
+        shown = make.xray("values that show the weights", 4, 6, 10)
         asked += [
-            make.ask("padding", 4, 5, 7, 6, mask=make.real(5)),
-            replace(shown, name="padding, and such values", mask=make.real(5)),
+            make.ask("padding", 4, 5, 14, 6, mask=make.real(5)),
+            replace(shown, name="padding, and such values", mask=make.real(6)),
             make.ask(
                 "padding of as many keys as queries", 5, 5, 6, 4, mask=make.real(5)
             ),
         ]
     if takes.mask:
-        holes = make.holes(4, 5)
+        holes, more = make.holes(4, 5), make.holes(4, 6)
         square = np.tri(5, dtype=bool)
         asked += [
-            make.ask("a mask with holes", 4, 5, 7, 6, mask=holes),
-            make.xray("a mask, and values that show the weights", 4, 5, 3, holes),
+            make.ask("a mask with holes", 4, 5, 14, 6, mask=holes),
+            make.xray("a mask, and values that show the weights", 4, 6, 10, more),
             make.ask("a causal mask", 5, 5, 6, 4, mask=square),
             make.ask("a mask that hides the last keys", 5, 5, 6, 4, mask=_real(5, 2)),
         ]
         if make.rank == 4:
-            two = np.stack([make.holes(4, 5), np.ones((4, 5), bool)])[:, None]
-            two[1, 0, :, 2] = False
-            padding = np.stack([np.ones((1, 5), bool), _real(5, 2)[:1]])[:, None]
+            two, padding = make.apart(4, 5), make.lengths(5)
             asked += [
-                make.ask("a mask for each item", 4, 5, 7, 6, mask=two, optional=True),
+                make.ask("a mask for each item", 4, 5, 14, 6, mask=two, optional=True),
                 make.ask("padding", 5, 5, 6, 4, mask=padding, optional=True),
             ]
+        if make.rank == 4 and takes.item_masks:
+            three = make.apart(4, 5, 3)
+            name = "a mask for each item, and as many items as heads"
+            asked.append(
+                make.ask(name, 4, 5, 14, 6, mask=three, optional=True, batch=(3, 3))
+            )
     if takes.grouped and make.rank == 4:
-        few = make.ask("fewer key heads than query heads", 4, 5, 7, 6, batch=(2, 2))
+        few = make.ask("fewer key heads than query heads", 4, 5, 14, 9, batch=(2, 2))
         q = table(rng, 2, 6, *few.q.shape[-2:])
         asked.append(Question(few.name, q, few.k, few.v))
     if takes.causal:
         asked += [
             make.ask("causal", 5, 5, 6, 4, causal=True),
-            make.ask("causal, more keys than queries", 3, 5, 7, 6, causal=True),
+            make.ask("causal, more keys than queries", 3, 5, 14, 6, causal=True),
         ]
         if takes.mask:
             look = make.holes(5, 5)
@@ -168,7 +195,6 @@ def function_questions(rng: np.random.Generator, takes: Takes) -> list[Question]
                 )
             )
         if takes.mask and make.rank == 4:
-            short = np.stack([np.ones((1, 5), bool), _real(5, 2)[:1]])[:, None]
             asked.append(
                 make.ask(
                     "causal and padding",
@@ -176,7 +202,7 @@ def function_questions(rng: np.random.Generator, takes: Takes) -> list[Question]
                     5,
                     6,
                     4,
-                    mask=short,
+                    mask=make.lengths(5),
                     causal=True,
                     optional=True,
                 )

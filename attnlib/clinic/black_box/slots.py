@@ -110,8 +110,11 @@ MASK: Slots = {
         "padding_missing",
         "mask_tiled_over_heads",
         "mask_repeated_over_items",
+        "head_axis_missing",
         "batch_first",
         "batch_reversed",
+        "batch_one_on",
+        "batch_one_back",
     ),
 }
 BLOCKS = (

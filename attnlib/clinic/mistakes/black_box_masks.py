@@ -55,6 +55,22 @@ MISTAKES = (
         "The order is: scale, mask, softmax. " + _INFINITY,
     ),
     Mistake(
+        "batch_one_on",
+        "M17",
+        "Each item of the batch has the mask of the next one",
+        "Each sentence must be masked by its own length.",
+        "Name the axes: which one is the batch?",
+        "lsdefine/attention-is-all-you-need-keras#36",
+    ),
+    Mistake(
+        "batch_one_back",
+        "M17",
+        "Each item of the batch has the mask of the one before it",
+        "Each sentence must be masked by its own length.",
+        "Name the axes: which one is the batch?",
+        "lsdefine/attention-is-all-you-need-keras#36",
+    ),
+    Mistake(
         "mask_repeated_over_items",
         "M17",
         "The masks of the items reach the wrong heads",

@@ -74,7 +74,13 @@ def attend(
         s = s if past is None else np.where(past, s, -np.inf)
         traits, causal = replace(traits, causal=False, window=None), False
     look = allowed(mask, causal, s.shape, traits, faults, padding)
+    if traits.extra is not None:  # 1 would be added to its score, too
+        shift = ("mask_subtracted" in faults) - 1.0 * ("mask_added" in faults)
+        s, look = traits.extra.join(s, look, q, shift)
     weights = weigh(s, look, q.shape[-1], traits, faults, found)
+    said: Float | None = None
+    if traits.extra is not None:
+        weights, said = traits.extra.part(weights)
     if "scale_after" in faults:
         weights = weights / math.sqrt(q.shape[-1])
     if "weights_averaged" in faults and weights.ndim > 2:
@@ -88,6 +94,7 @@ def attend(
     elif "values_are_queries" in faults:
         v = q
     out: Float = np.asarray((s if "scores_mixed" in faults else weights) @ v)
+    out = out if said is None else out + said
     if "softmax_on_out" in faults:
         out = softmax(out, -1, False)
     if "out_scaled" in faults:
@@ -131,6 +138,8 @@ def weigh(
 ) -> Float:
     """From scores and a mask to weights."""
     guarded = "guarded" in faults
+    if traits.kernel is not None:
+        return traits.kernel.weigh(s, look, faults)
     online = next((key for key in faults if key.startswith("online_")), None)
     if online is not None and "finite_start" not in online:
         hidden = s if look is None else np.where(look, s, -np.inf)

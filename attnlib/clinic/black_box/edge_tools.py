@@ -47,6 +47,8 @@ class Edge:
         question = self.exam.bench.extreme(kind, self.known.traits)
         if question is None:
             return None
+        if self.known.traits.bias is not None and self.out(question) is None:
+            return None  # the bias at such places was never seen
         answer = self.exam.bench.ask(question)
         if answer.timed_out:
             self.extras.untested.append(f"{question.name}: it took too long.")

@@ -7,9 +7,9 @@ mistakes counts when it gives every answer, so nothing is named by resemblance.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from attnlib.clinic.black_box.bench import Bench
 from attnlib.clinic.black_box.kinds import Kinds
 from attnlib.clinic.black_box.remembered import Known
-from attnlib.clinic.black_box.search import Seen, Variants
+from attnlib.clinic.black_box.search import Patience, Seen, Variants
 from attnlib.clinic.black_box.slots import WAYS
 from attnlib.clinic.black_box.traits import NOTHING, Found, Traits
 from attnlib.clinic.case import Faults
@@ -25,7 +25,8 @@ from attnlib.clinic.match import HALF_PRECISION
 from attnlib.clinic.subject import Answer
 from attnlib.shapes import Array
 
-PATIENCE = 4.0  # CPU seconds for a search that finds nothing
+PATIENCE = 60_000  # comparisons of a search that finds nothing
+SECONDS = 8.0  # of the processor, where each takes long
 
 
 @dataclass(frozen=True)
@@ -89,16 +90,26 @@ class Exam:
             )
 
         rare = self._kinds.rare(kinds, questions, answers)
-        for traits in (*kinds, *rare):
+        more: list[Traits] = []
+        for traits in chain(kinds, rare, self._kinds.others(kinds, questions, answers)):
             right = self.variants(traits, NOTHING, questions).find(seen, most=0)
             if right:
                 return verdict(traits, right)
-        until = time.process_time() + PATIENCE
+            more += [traits] if traits.other else []
+        patience = Patience(PATIENCE, SECONDS)
         late: tuple[Traits, ...] = ()  # it may be meant to be causal, and fail
         if not any(kind.causal for kind in kinds):
             late = tuple(replace(kind, causal=True) for kind in kinds[:1])
         known = tuple(kinds)
-        singles = (1, (*known, *rare[:8]), WAYS[:2]), (1, known, WAYS[2:])
+        sure = tuple(kind for kind in more if kind.bias)
+        read = tuple(kind for kind in more if not kind.bias)
+        singles = (
+            (1, sure, WAYS),
+            (1, (*known, *rare[:8]), WAYS[:2]),
+            (1, known, WAYS[2:]),
+            (1, read, WAYS),
+            (2, (*sure, *read)[:2], WAYS[:2]),
+        )
         pairs = (
             (2, known[:3], WAYS[:2]),
             (1, late, WAYS),
@@ -111,13 +122,14 @@ class Exam:
                 for traits in tried:
                     found = self._kinds.numbers(traits, questions, answers)
                     variants = self.variants(traits, found, questions)
-                    variants.until = until
+                    variants.patience = patience
                     readings = variants.find(seen, most, ways)
                     if readings:
                         return verdict(traits, readings, found)
             if plans is pairs:
                 for traits in known[:2]:
                     variants = self.variants(traits, NOTHING, questions)
+                    variants.patience = Patience(PATIENCE / 10, SECONDS / 10)
                     readings = variants.find(seen, 2, WAYS[:2], beside="online")
                     if readings:
                         return verdict(traits, readings)
@@ -159,7 +171,7 @@ class Exam:
                 return self.bench.simulate(questions[number], traits, faults, found)
 
             plain = self._plain(traits, questions)
-            known = Known(questions, traits, found)
+            known = None if traits.other else Known(questions, traits, found)
             self._variants[key] = Variants(simulate, slots, WAYS, plain, known=known)
         return self._variants[key]
 

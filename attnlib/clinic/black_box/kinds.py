@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlib.clinic.black_box import influence
+from attnlib.clinic.black_box import influence, others
 from attnlib.clinic.black_box.bench import Bench
 from attnlib.clinic.black_box.scores import normed
 from attnlib.clinic.black_box.traits import NORMS, Traits
@@ -34,19 +34,22 @@ class Kinds:
         """Kinds that fit who sees whom, whether places count and whether lengths do."""
         first = (self.told, *self.guesses)
         kinds = list(first)
+        several = True  # keys that the last query sees; one alone hides all lengths
         if self.told.window is not None and not self.told.causal:
-            ahead = bool(np.triu(self.bench.sees(), 1).any())
+            sees = self.bench.sees()
+            ahead, several = bool(np.triu(sees, 1).any()), bool(sees[-1].sum() > 1)
             kinds.sort(
                 key=lambda kind: kind.both_sides != ahead or kind.causal == ahead
             )
         elif not self.told.causal:
             sees = self.bench.sees()
+            several = bool(sees[-1].sum() > 1)
             kinds = [k for traits in first for k in influence.kinds(sees, traits)]
         signs = self.bench.signs()
         wide = self.told.window is None or self.told.window > 2
         if signs.places and wide and not (self.told.rope or self.told.alibi):
             kinds = [k for kind in kinds for k in (kind, *self._placed(kind))]
-        if signs.normed and not self.told.qk_norm:
+        if signs.normed and several and not self.told.qk_norm:
             kinds = [k for kind in kinds for k in (kind, *self._normed(kind))]
         return kinds
 
@@ -70,6 +73,17 @@ class Kinds:
     ) -> list[Traits]:
         """Kinds with a number that only the outputs tell, and RoPE as few have it."""
         return [*self._numbered(kinds, questions, answers), *self._turned(kinds)]
+
+    def others(
+        self,
+        kinds: Sequence[Traits],
+        questions: Sequence[Any],
+        answers: Sequence[Answer],
+    ) -> Iterator[Traits]:
+        """Kinds with numbers of their own beside the weights, or without softmax."""
+        yield from others.others(
+            self.bench, self.told, kinds, (questions[0], answers[0])
+        )
 
     def _turned(self, kinds: Sequence[Traits]) -> Iterator[Traits]:
         width = self.bench.fixed_d_k or 0

@@ -20,6 +20,8 @@ def scores(
 ) -> Float:
     """(..., n_q, n_k): products, scaled, capped, with a bias by distance."""
     n_q, n_k = q.shape[-2], k.shape[-2]
+    if traits.kernel is not None and traits.kernel.phi != "sigmoid":
+        return traits.kernel.scores(q, k)
     raw = products(q, k, v, faults)
     scaled = raw * factor(q, k, v, traits, faults, found)
     if traits.softcap is not None and "cap_missing" not in faults:
@@ -41,6 +43,8 @@ def scores(
             scaled = cap * np.tanh(scaled / cap)
     if traits.alibi:
         scaled = scaled + bias(q.shape, n_q, n_k, faults, found)
+    if traits.bias is not None:
+        scaled = scaled + traits.bias.table(scaled.shape)
     return scaled
 
 

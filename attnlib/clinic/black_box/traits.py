@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from attnlib.clinic.black_box.added import Bias, Extra
+from attnlib.clinic.black_box.without_softmax import Kernel
+
 NORMS = {
     "rms": "RMS-normed queries and keys",
     "l2": "queries and keys of length 1",
@@ -26,6 +29,14 @@ class Traits:
     rope_base: float = 10000.0
     rope_width: int | None = None  # features of a head that are turned; all if None
     alibi: bool = False
+    bias: Bias | None = None  # learned, read off the outputs
+    extra: Extra | None = None  # a sink, or a learned key and value
+    kernel: Kernel | None = None  # in place of the softmax
+
+    @property
+    def other(self) -> bool:
+        """Whether its own numbers were read off the outputs, or it has no softmax."""
+        return (self.bias or self.extra or self.kernel) is not None
 
     def words(self) -> tuple[str, ...]:
         """Each trait as a person would say it."""
@@ -48,6 +59,9 @@ class Traits:
             said.append(f"RoPE{width}, {self.rope} layout{base}")
         if self.alibi:
             said.append("ALiBi")
+        for other in (self.bias, self.extra, self.kernel):
+            if other is not None:
+                said.append(other.word())
         return tuple(said)
 
 

@@ -58,7 +58,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         prog="attnlib", description="Attention by Hand: the library of the course."
     )
     parser.add_argument("--version", action="version", version=attnlib.__version__)
-    commands = parser.add_subparsers(dest="command", metavar="command")
+    commands: argparse._SubParsersAction[argparse.ArgumentParser] = (
+        parser.add_subparsers(dest="command", metavar="command", parser_class=Parser)
+    )
     look = commands.add_parser(
         "doctor",
         help="see what is installed, what is missing, and what to do about it",

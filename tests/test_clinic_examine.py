@@ -177,17 +177,28 @@ def test_what_cannot_be_examined_is_refused_in_a_sentence(thing, said):
         ({"mask": "hidden"}, "mask must be one of 'may look', 'blocked', 'added', but"),
         ({"dtype": "float8"}, "dtype must be one of 'float16', 'bfloat16', 'float32'"),
         ({"rope": "both"}, "rope must be one of 'interleaved', 'half', but it is 'bo"),
-        ({"scale": 0}, "scale must be above 0, but it is 0"),
-        ({"scale": float("nan")}, "scale must be above 0, but it is nan"),
-        ({"softcap": -1.0}, "softcap must be above 0, but it is -1.0"),
-        ({"window": 2.5}, "window counts keys, so it must be whole, but it is 2.5"),
-        ({"window": 0}, "window must be above 0, but it is 0"),
-        ({"rope_base": -2}, "rope_base must be above 0, but it is -2"),
+        ({"mask": True}, "mask must be one of 'may look', 'blocked', 'added', but"),
+        ({"dtype": torch.float16}, "'float64', but it is torch.float16"),
+        ({"scale": 0}, "scale must be a number above 0, but it is 0"),
+        ({"scale": float("nan")}, "scale must be a number above 0, but it is nan"),
+        ({"scale": "1/8"}, "scale must be a number above 0, but it is '1/8'"),
+        ({"softcap": -1.0}, "softcap must be a number above 0, but it is -1.0"),
+        ({"softcap": np.inf}, "softcap must be a number above 0, but it is inf"),
+        ({"window": 2.5}, "window must be a whole number from 1 on, but it is 2.5"),
+        ({"window": True}, "window must be a whole number from 1 on, but it is True"),
+        ({"window": 0}, "window must be a whole number from 1 on, but it is 0"),
+        ({"rope_base": -2}, "rope_base must be a number above 0, but it is -2"),
+        ({"n_heads": "4"}, "n_heads must be a whole number from 1 on, but it is '4'"),
+        ({"n_heads": 4, "n_kv_heads": 8}, "n_kv_heads must divide n_heads, but 8"),
+        ({"causal": "yes"}, "causal must be True or False, but it is 'yes'"),
+        ({"empty_rows": None}, "empty_rows must be True or False, but it is None"),
+        ({"seed": -1}, "seed must be a whole number from 0 on, but it is -1"),
+        ({"seconds": None}, "seconds must be a number above 0, but it is None"),
     ],
     ids=str,
 )
 def test_a_keyword_without_such_a_value_is_an_error(keywords, said):
-    with pytest.raises(ValueError, match="must be") as error:
+    with pytest.raises(ValueError, match="must ") as error:
         examine(plain, **keywords)
     assert said in str(error.value)
 
@@ -357,6 +368,7 @@ def test_what_was_told_is_no_feature_that_was_found():
     assert "<p>Meant to be: causal by itself.</p>" in missing._repr_html_()
     assert examine(causal).features == ("causal by itself",)
     assert examine(causal).meant == ()
+    assert examine(plain, window=np.int64(2)).meant == ("a window of 2 keys",)
     both = examine(lambda q, k, v: causal(q, k, v), softcap=5.0)
     assert both.meant == ("scores capped at 5",)
     assert "scores capped at 5" not in both.features
@@ -377,9 +389,33 @@ def test_what_says_nothing_to_a_part_is_refused():
 
 
 def test_who_has_no_empty_rows_is_told_how_to_say_so():
-    attention, meant, keys = WRONG["an empty row is NaN"]
+    attention, meant, _ = WRONG["an empty row is NaN"]
     (mistake,) = examine(attention, **meant).mistakes
     assert mistake.mend.endswith("say empty_rows=False: then it is not asked.")
     assert examine(attention, **meant, empty_rows=False).healthy
     (other,) = examine(WRONG["no scale"][0]).mistakes
     assert "empty_rows" not in other.mend
+
+
+@pytest.mark.parametrize(
+    ("attention", "code", "meaning"),
+    [
+        (RIGHT["mask says blocked"][0], "M07", "blocked"),
+        (
+            lambda q, k, v, mask=0.0: attend(q, k, v, before=lambda s: s + mask),
+            "M08",
+            "added",
+        ),
+    ],
+)
+def test_a_mask_of_another_meaning_is_told_the_keyword(attention, code, meaning):
+    report = examine(attention)
+    (mistake,) = [one for one in report.mistakes if one.code == code]
+    assert mistake.mend.endswith(f'If its mask is meant so, say mask="{meaning}".')
+    assert examine(attention, mask=meaning, empty_rows=False).healthy
+
+
+def test_a_base_without_rope_is_said():
+    said = "No RoPE was found, so that rope_base says nothing."
+    assert said in examine(plain, rope_base=500.0).untested
+    assert said not in examine(plain).untested

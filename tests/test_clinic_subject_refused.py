@@ -275,6 +275,34 @@ class OneFile(nn.Module):
         return F.scaled_dot_product_attention(self.q(x), self.k(x), self.v(x))
 
 
+class OfImages(nn.Module):
+    """Patches first, then attention."""
+
+    def __init__(self):
+        super().__init__()
+        self.patches = nn.Conv2d(3, D, 4, 4)
+        self.mix = nn.MultiheadAttention(D, 2, batch_first=True)
+
+    def forward(self, images):
+        x = self.patches(images).flatten(2).transpose(1, 2)
+        return self.mix(x, x, x)[0]
+
+
+class OfDicts(nn.Module):
+    """It takes a batch by name."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = nn.MultiheadAttention(D, 2, batch_first=True)
+
+    def forward(self, batch):
+        return self.a(batch["x"], batch["x"], batch["x"])[0]
+
+
+class FusedAttn(Fused):
+    """A class whose name says what it is."""
+
+
 class NoForward(nn.Module):
     def __init__(self):
         super().__init__()
@@ -332,11 +360,17 @@ class Fails(nn.Module):
             "attention takes the tokens themselves. No part of it has a name like an "
             "attention's: hand in the part that is called with tokens",
         ),
+        (OfImages(), "OfImages raised RuntimeError: Given groups=1"),
+        (
+            nn.Sequential(FusedAttn(), FusedAttn()),
+            "Sequential holds several attentions. Hand in one of the 2 attentions "
+            "within, such as `model[0]`.",
+        ),
         (NoForward(), "NoForward raised NotImplementedError"),
         (
             NeedsConfig,
             "NeedsConfig is a class, and what its config should be is not known. "
-            "Hand in an object of it, such as NeedsConfig(d_model=32, n_heads=4).",
+            "Hand in an object of it, such as NeedsConfig(config=...).",
         ),
         (
             Fails,
@@ -411,3 +445,51 @@ def test_no_torch_is_needed_to_refuse():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.startswith("wants raised ModuleNotFoundError: import of torch")
+
+
+@pytest.mark.parametrize(
+    ("module", "end"),
+    [
+        (
+            OfImages(),
+            "It seems to take images, and tokens are wanted. Hand in the attention "
+            "within: `model.mix`.",
+        ),
+        (OfDicts(), "Hand in the attention within: `model.a`."),
+        (
+            nn.ModuleList([FusedAttn(), FusedAttn()]),
+            "Hand in one of the 2 attentions within, such as `model[0]`.",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_refusal_names_the_attention_within(module, end):
+    assert refused(module).endswith(end)
+
+
+def test_too_little_time_is_said():
+    assert refused(Separate(), seconds=1e-9).endswith(
+        "Give it more with seconds=..., or hand in one that is faster."
+    )
+
+
+def test_a_method_of_a_module_asks_for_the_module():
+    assert refused(Separate().forward) == (
+        "forward is a method of the module Separate. Hand in the module itself."
+    )
+
+
+def test_numpy_has_no_bfloat16():
+    def attention(q, k, v):
+        return np.einsum("...qk,...kd->...qd", q @ np.swapaxes(k, -1, -2), v)
+
+    assert refused(attention, dtype="bfloat16") == (
+        "attention takes NumPy arrays, and NumPy has no bfloat16. Leave dtype out, or "
+        "say float16."
+    )
+
+
+def test_heads_that_a_function_has_no_use_for_are_said():
+    subject = make_subject(F.scaled_dot_product_attention, n_heads=4)
+    assert isinstance(subject, FunctionSubject)
+    assert subject.notes[-1].startswith("n_heads=4 was given, but a function of q, k")

@@ -114,7 +114,7 @@ def examine(
     intent = Intent(
         scale, causal, window, softcap, qk_norm, rope, rope_base, alibi, empty_rows
     )
-    intent.check(mask, dtype, n_heads, n_kv_heads, seconds)
+    intent.check(mask, dtype, n_heads, n_kv_heads, seed, seconds)
     if part is not None:
         from attnlib.clinic.examine_part import examine_part
 
@@ -170,6 +170,7 @@ def _examine(attention: object, intent: Intent, **asked: Any) -> Report:
         if not blamed and other.unknown is None:
             why = readings.WHY[next(iter(again))]
             return replace(other, untested=(*other.untested, why))
+    report = readings.with_meaning(report, asked["mask"])
     return readings.of_torch(report) if readings.is_sdpa(attention) else report
 
 
@@ -253,6 +254,8 @@ def examined(
         notes += extras.untested
         if unknown is None and extras.laws and not mistakes:
             unknown = laws.at_edge(*extras.laws[0])
+    if intent.rope_base is not None and not known.traits.rope:
+        notes.append("No RoPE was found, so that rope_base says nothing.")
     if not (bench.takes.mask or bench.takes.padding):
         notes.append("It takes no mask, so masks were not tested.")
     changed = {name for answer in known.answers for name in answer.changed}
@@ -265,9 +268,7 @@ def examined(
     if slip is not None and unknown is None:
         unknown = Unknown("a mask can be handed in", slip)
     weights, right = recovered.weights(exam, known)
-    is_so = known.traits.words()
-    told = tuple(word for word in intent.traits().words() if word in is_so)
-    found = tuple(word for word in is_so if word not in told)
+    told, found = intent.told_and_found(known.traits)
     return Report(
         subject=subject.name,
         mistakes=tuple(_once(mistakes)),

@@ -108,7 +108,7 @@ def _matrix(
             continue
         roles = roles_of(steps[i])
         holder = type(holders.get(".".join(steps[: i + 1]))).__name__
-        if not roles and "atten" in holder.lower():
+        if not roles and re.search("atten|attn", holder.lower()):
             roles = UNSURE  # an attention may have any name: self.cross
         if roles != UNSURE:
             break

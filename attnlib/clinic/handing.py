@@ -29,6 +29,7 @@ OUT += "last_hidden_state attention_output attn_out x context_layer res"
 WEIGHTS = "weights attn_weights attention attention_weights attn attentions probs "
 WEIGHTS += "scores attn_probs attention_probs p_attn alpha a w"
 KINDS = ("bool", "number", "int")
+NO_BFLOAT16 = "NumPy has no bfloat16"
 
 
 def is_tensor(thing: object) -> bool:
@@ -41,7 +42,7 @@ def hand_in(array: Array, dtype: str, tensors: bool, device: Any = None) -> Any:
     """A copy of `array` in the type and on the device where it is wanted."""
     if not tensors:
         if dtype == "bfloat16":
-            raise TypeError("NumPy has no bfloat16")
+            raise TypeError(NO_BFLOAT16)
         return np.array(array, dtype=dtype, order="C")
     tensor = torch.from_numpy(np.array(array, dtype=np.float64, order="C"))
     return tensor.to(device=device, dtype=getattr(torch, dtype))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 import warnings
+from dataclasses import replace
 from typing import Any
 
 from attnlib.clinic.budget import Budget
 from attnlib.clinic.function_subject import function_subject
+from attnlib.clinic.handing import NO_BFLOAT16
 from attnlib.clinic.subject import FunctionSubject, ModuleSubject, Refusal
 from attnlib.clinic.weighted_subject import weighted_subject
 from attnlib.clinic.words_refused import HAND_IN, raised
@@ -80,11 +83,38 @@ def _sort(
         )
         if weighted is not None:
             return weighted
-        return function_subject(attention, name, mask=mask, dtype=dtype, budget=budget)
+        found = function_subject(attention, name, mask=mask, dtype=dtype, budget=budget)
+        if isinstance(found, Refusal):
+            return _better(found, attention, name, dtype)
+        heads = {"n_heads": n_heads, "n_kv_heads": n_kv_heads}
+        unused = tuple(
+            f"{key}={value} was given, but a function of q, k and v has the heads that "
+            "it is handed: nothing was asked about it."
+            for key, value in heads.items()
+            if value is not None
+        )
+        return replace(found, notes=(*found.notes, *unused))
     except (
         Exception
     ) as error:  # never a traceback of ours: an object may raise anywhere
         return Refusal(f"{name} could not be examined: {raised(error)}. {HAND_IN}")
+
+
+def _better(
+    refusal: Refusal, attention: object, name: str, dtype: str | None
+) -> Refusal:
+    """What else can be said of a function that could not be examined."""
+    if NO_BFLOAT16 in refusal.sentence:
+        return Refusal(
+            f"{name} takes NumPy arrays, and NumPy has no bfloat16. Leave dtype out, "
+            "or say float16."
+        )
+    if inspect.ismethod(attention) and is_module(attention.__self__):
+        kind = type(attention.__self__).__name__
+        return Refusal(
+            f"{name} is a method of the module {kind}. Hand in the module itself."
+        )
+    return refusal
 
 
 def is_module(thing: object) -> bool:

@@ -50,7 +50,7 @@ def instance(
         if plain(p.name) not in sizes:
             return Refusal(
                 f"{name} is a class, and what its {p.name} should be is not known. "
-                f"{asks}"
+                f"Hand in an object of it, such as {name}({p.name}=...)."
             )
         given[p.name] = sizes[plain(p.name)]
     ran = run(lambda: cls(**given), (), max(budget.for_one, 3.0))

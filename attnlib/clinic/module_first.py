@@ -69,7 +69,8 @@ def first_call(call: ModuleCall, name: str) -> int | Refusal:
                     call.stopped = True
                     return Refusal(
                         f"{name} did not come to an end in time, for 5 tokens of "
-                        f"{width} numbers. Hand in one that does."
+                        f"{width} numbers. Give it more with seconds=..., or hand in "
+                        "one that is faster."
                     )
                 first = first or ran
                 errors.append(str(ran.error))
@@ -139,31 +140,38 @@ def _refused(call: ModuleCall, name: str, ran: Ran | None, tried: list[int]) -> 
     if wrong and embeds:
         return Refusal(
             f"{name} takes whole numbers, which `{as_code(embeds[0])}` turns into "
-            f"tokens, and an attention takes the tokens themselves. {_within(inside)}"
+            f"tokens, and an attention takes the tokens themselves. {within(inside)}"
         )
     if inside and (wrong or embeds):
         return Refusal(
-            f"{name} is a whole model, and an attention is wanted. {_within(inside)}"
+            f"{name} is a whole model, and an attention is wanted. {within(inside)}"
         )
+    todo = within(inside) if inside else EXAMPLE
+    if ran.error is not None and _takes_images(call.module):
+        todo = f"It seems to take images, and tokens are wanted. {todo}"
     if ran.error is not None:
         return Refusal(
             f"{name} raised {error}, when it was given tokens (2, 5, {tried[0]}). "
-            f"{EXAMPLE}"
+            f"{todo}"
         )
     return Refusal(
         f"{name} {says_what(ran.value)}, when it was given tokens (2, 5, {tried[0]}), "
-        f"and (2, 5, d_model) was expected. {EXAMPLE}"
+        f"and (2, 5, d_model) was expected. {todo}"
     )
 
 
-def _within(inside: list[str]) -> str:
+def _takes_images(module: Any) -> bool:
+    return any(isinstance(part, torch.nn.Conv2d) for part in module.modules())
+
+
+def within(inside: list[str]) -> str:
     """What to hand in instead of a model: the attentions that are in it, by name."""
     if not inside:
         return (
             "No part of it has a name like an attention's: hand in the part that is "
             "called with tokens (batch, n, d_model), or a function of q, k and v."
         )
-    first = f"`model.{as_code(inside[0])}`"
+    first = f"`{as_code('model.' + inside[0])}`"
     if len(inside) == 1:
         return f"Hand in the attention within: {first}."
     return f"Hand in one of the {len(inside)} attentions within, such as {first}."

@@ -226,7 +226,8 @@ def attentions_in(module: Any) -> list[str]:
     found: list[str] = []
     for path, part in module.named_modules():
         last = path.rpartition(".")[2]
-        named = "atten" in type(part).__name__.lower() or "attn" in last.lower()
+        kind = type(part).__name__.lower()
+        named = "atten" in kind or "attn" in kind or "attn" in last.lower()
         inside = any(path.startswith(outer + ".") for outer in found)
         if path and named and not inside and next(part.parameters(), None) is not None:
             found.append(path)

@@ -25,6 +25,7 @@ from attnlib.clinic.module_first import (
     is_lazy,
     plain_text,
     result,
+    within,
 )
 from attnlib.clinic.module_plan import (
     HEAD_WIDTHS,
@@ -157,6 +158,9 @@ def _with_weights(
     got = cut(chosen, bench, heads, kv_heads)
     if got.problem and not n_kv_heads and kv_heads:  # that number meant something else
         got = cut(chosen, bench, heads, None)
+    inside = attentions_in(call.module)
+    if got.problem and len(inside) > 1:
+        return Refusal(f"{name} holds several attentions. {within(inside)}")
     if got.problem and (n_heads or n_kv_heads) and "heads=" in got.problem:
         return Refusal(
             f"{name} has not the heads that were said: {got.problem}. Leave out what "

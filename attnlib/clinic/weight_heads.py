@@ -119,10 +119,10 @@ def sizes(parts: Parts, n_kv_heads: int | None) -> None:
         )
         return
     wide, out = heads * (n_v // parts.n_kv_heads), parts.weights.get("o")
-    if out is not None and out.shape[0] != wide and n_kv_heads:
+    if out is not None and out.shape[0] != wide:
         parts.problem = (
             f"its W_o takes {out.shape[0]} features, and {wide} would come from "
-            f"n_heads={heads} and n_kv_heads={n_kv_heads}"
+            f"n_heads={heads} and n_kv_heads={parts.n_kv_heads}"
         )
         return
     if n_k != parts.n_kv_heads * d_k or n_v % parts.n_kv_heads:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from attnlib.clinic.black_box.traits import NORMS, Traits
+from attnlib.clinic.black_box import keywords
+from attnlib.clinic.black_box.traits import NORMS, PLAIN, Traits
 from attnlib.clinic.make_subject import DTYPES, MEANINGS
 
 # Attributes of modules that say what is meant, as people name them.
@@ -18,6 +19,16 @@ ATTRIBUTES: dict[str, tuple[tuple[str, ...], tuple[type, ...]]] = {
     "rope_base": (("rope_theta", "rope_base", "rotary_base", "theta"), (int, float)),
 }
 
+# What each keyword says of a kind of attention.
+TOLD = {
+    "causal": ("causal",),
+    "window": ("window", "both_sides"),
+    "softcap": ("softcap",),
+    "qk_norm": ("qk_norm",),
+    "scale": ("scale",),
+    "rope": ("rope", "rope_base", "rope_width"),
+    "alibi": ("alibi",),
+}
 
 QK_NORMS = {
     *("q_norm", "k_norm", "qk_norm", "norm_q", "norm_k", "query_norm", "key_norm"),
@@ -45,25 +56,39 @@ class Intent:
         dtype: str | None,
         n_heads: int | None = None,
         n_kv_heads: int | None = None,
+        seed: int = 0,
         seconds: float = 1.0,
     ) -> None:
         """Raise where a keyword has no such value."""
-        _one_of("mask", mask, MEANINGS)
-        _counts(n_heads=n_heads, n_kv_heads=n_kv_heads)
-        if not seconds > 0:
-            raise ValueError(f"seconds must be above 0, but it is {seconds!r}.")
+        keywords.one_of("mask", mask, MEANINGS)
+        keywords.heads(n_heads, n_kv_heads)
+        keywords.count("seed", seed, 0)
+        keywords.positive("seconds", seconds)
+        keywords.truth("empty_rows", self.empty_rows)
         if dtype is not None:
-            _one_of("dtype", dtype, DTYPES)
+            keywords.one_of("dtype", dtype, DTYPES)
         if self.rope is not None:
-            _one_of("rope", self.rope, ("interleaved", "half"))
-        for name in ("scale", "softcap", "window", "rope_base"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise ValueError(f"{name} must be above 0, but it is {value!r}.")
-        if self.window is not None and int(self.window) != self.window:
-            raise ValueError(
-                f"window counts keys, so it must be whole, but it is {self.window!r}."
-            )
+            keywords.one_of("rope", self.rope, ("interleaved", "half"))
+        if self.window is not None:
+            keywords.count("window", self.window)
+        for name in ("scale", "softcap", "rope_base"):
+            if getattr(self, name) is not None:
+                keywords.positive(name, getattr(self, name))
+        for name in ("causal", "qk_norm", "alibi"):
+            if getattr(self, name) is not None:
+                keywords.truth(name, getattr(self, name))
+
+    def told_and_found(self, kind: Traits) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The words for a kind of attention: those that were said, and the others."""
+        said = {
+            field: getattr(PLAIN, field)
+            for name, fields in TOLD.items()
+            if getattr(self, name) is not None
+            for field in fields
+        }
+        found = replace(kind, **said).words()
+        one_side = replace(kind, both_sides=False)  # nobody said on both
+        return tuple(w for w in one_side.words() if w not in found), found
 
     def with_attributes(self, attention: object) -> Intent:
         """What the attention says of itself, where the keywords do not say it."""
@@ -123,19 +148,3 @@ def _has_norms(attention: object) -> bool:
         if type(child).__name__ != "Identity"
     }
     return bool(names & QK_NORMS)
-
-
-def _counts(**counts: int | None) -> None:
-    for name, value in counts.items():
-        if value is None:
-            continue
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise ValueError(
-                f"{name} must be a whole number from 1 on, but it is {value!r}."
-            )
-
-
-def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        choices = ", ".join(map(repr, allowed))
-        raise ValueError(f"{name} must be one of {choices}, but it is {value!r}.")

@@ -36,6 +36,30 @@ def another(
     return {}
 
 
+# If the mask was meant so, nothing was wrong: what to say then.
+MEANT = {
+    "mask_added": "added",
+    "mask_inverted": "blocked",
+    "look_inverted": "blocked",
+}
+
+
+def with_meaning(report: Report, mask: str) -> Report:
+    """A mask that is not what it was taken for: the mend also names the keyword."""
+    if mask != "may look":
+        return report
+    mistakes = tuple(
+        replace(
+            one,
+            mend=f'{one.mend} If its mask is meant so, say mask="{MEANT[one.key]}".',
+        )
+        if one.key in MEANT
+        else one
+        for one in report.mistakes
+    )
+    return replace(report, mistakes=mistakes)
+
+
 def or_else(known: Diagnosis) -> list[str]:
     """Other mistakes that have the same effect at these sizes."""
     first = [get(key) for key in known.readings[0] if key in catalogue()]

@@ -207,20 +207,19 @@ class Tile(NDArrayOperatorsMixin):
         return x
 
 
-def region(verb: str, array: InHBM, rows: Region) -> tuple[slice, ...]:
-    """Turn ranges and slices into the slices of a block of an array in HBM."""
+def region(verb: str, array: InHBM, rows: Region) -> tuple[Any, ...]:
+    """Turn ranges and slices into the index of a block of an array in HBM."""
     if rows is None:
-        return ()
+        return (...,)
     parts = rows if isinstance(rows, tuple) else (rows,)
     if len(parts) > array.ndim:
         raise ShapeError(
             f"{verb} was asked for {len(parts)} axes of {array.name}, whose shape is "
             f"{array.shape}."
         )
-    return tuple(
-        _slice(verb, array.name, part, n)
-        for part, n in zip(parts, array.shape, strict=False)
-    )
+    sizes = zip(parts, array.shape, strict=False)
+    # The dots at the end make it a view always, of an array without axes, too.
+    return (*(_slice(verb, array.name, part, n) for part, n in sizes), ...)
 
 
 def _slice(verb: str, name: str, rows: Rows, n: int) -> slice:

@@ -31,6 +31,7 @@ class Run:
     written: int  #   bytes
     peak: int  #      bytes of SRAM
     flops: int  #     of matrix products
+    log_sum_exp: Array | None = None  # (n_q,), if room for it was handed over
 
     @property
     def traffic(self) -> int:
@@ -96,7 +97,8 @@ def run_kernel(
     if log_sum_exp:
         placed.append(chip.hbm(sums, "log_sum_exp"))
     kernel(chip, *placed, block_q, block_k)
-    return Run(out, chip.read, chip.written, chip.peak, chip.flops)
+    meters = (chip.read, chip.written, chip.peak, chip.flops)
+    return Run(out, *meters, sums if log_sum_exp else None)
 
 
 def over_the_cap(run: Run, cap: int, n_q: int, n_k: int) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,16 @@ class Edge:
             self.extras.untested.append(f"{question.name}: it took too long.")
             return None
         return question, answer
+
+    def turned(self, asked: tuple[Any, Answer]) -> tuple[Any, Answer] | None:
+        """The same with a mask that says the opposite."""
+        question = asked[0]
+        parts = ("mask", "padding") if hasattr(question, "padding") else ("mask",)
+        turned = {p: getattr(question, p) for p in parts}
+        said = {p: ~part for p, part in turned.items() if part is not None}
+        other = replace(question, **said)
+        answer = self.exam.bench.ask(other)
+        return None if answer.timed_out else (other, answer)
 
     def out(self, question: Any, *more: str, base: Faults | None = None) -> Seen:
         """What the known behaviour, and some mistakes more, give."""

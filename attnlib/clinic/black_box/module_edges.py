@@ -24,6 +24,8 @@ def module_edge(
         return _empty(make, traits)
     if kind in ("long", "long mask"):
         return _long(make, kind, traits)
+    if kind == "planted in a key":  # a token is key and value in one
+        kind = "planted in sight"
     if kind in ("planted", "planted in sight", "none planted"):
         return _planted(make, kind, traits)
     if kind == "wide":

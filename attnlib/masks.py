@@ -110,19 +110,57 @@ def padding(lengths: npt.ArrayLike, n_k: int) -> Mask:
     return np.asarray(np.arange(n_k) < array[..., None, None, None])
 
 
-def window(n_q: int, n_k: int | None = None, *, left: int, right: int = 0) -> Mask:
+def window(
+    n_q: int, n_k: int | None = None, *, left: int, right: int = 0, dilation: int = 1
+) -> Mask:
     """Let every query look at its neighbours only.
 
     may_look[i, j] = p - left <= j <= p + right, where p = n_k - n_q + i
 
     Both ends are included: a query sees `left` keys before it, itself, and `right`
     keys after it, so left + 1 + right keys away from the ends. `right=0` is causal.
+    Dilated, it sees as many, `dilation` tokens apart: at p - dilation and so on.
 
     Args:
         n_q: how many queries.
         n_k: how many keys; n_q if left out.
         left: how many keys before its own position a query sees.
         right: how many keys after its own position a query sees.
+        dilation: how far apart the keys stand that a query sees.
+
+    Returns:
+        The mask, (n_q, n_k).
+
+    Raises:
+        ShapeError: a size is negative, or the dilation less than 1.
+        TypeError: a size is not a whole number.
+
+    Cost: n_q n_k bytes.
+    Source: Beltagy et al. 2020 (Longformer), section 3.1; counts as in flash-attn.
+    Lesson: 03, 13.
+
+    >>> window(3, left=1).astype(int).tolist()
+    [[1, 0, 0], [1, 1, 0], [0, 1, 1]]
+    """
+    left, right = size("left", left), size("right", right)
+    dilation = size("dilation", dilation, least=1)
+    q_positions, k_positions = _positions(n_q, n_k)
+    steps, rest = np.divmod(k_positions - q_positions, dilation)
+    return np.asarray((rest == 0) & (-left <= steps) & (steps <= right))
+
+
+def global_tokens(n_q: int, n_k: int | None = None, *, n_global: int) -> Mask:
+    """Let the first tokens look at all, and be looked at by all.
+
+    may_look[i, j] = j < n_global or p < n_global, where p = n_k - n_q + i
+
+    Alone it is a cross; use it with a window: `window(...) | global_tokens(...)`, and
+    `& causal(...)` for text that is written on.
+
+    Args:
+        n_q: how many queries.
+        n_k: how many keys; n_q if left out.
+        n_global: how many tokens at the start are global.
 
     Returns:
         The mask, (n_q, n_k).
@@ -132,16 +170,15 @@ def window(n_q: int, n_k: int | None = None, *, left: int, right: int = 0) -> Ma
         TypeError: a size is not a whole number.
 
     Cost: n_q n_k bytes.
-    Source: Beltagy et al. 2020 (Longformer), section 3.1; counts as in flash-attn.
-    Lesson: 03.
+    Source: Beltagy et al. 2020 (Longformer), section 3.1.
+    Lesson: 13.
 
-    >>> window(3, left=1).astype(int).tolist()
-    [[1, 0, 0], [1, 1, 0], [0, 1, 1]]
+    >>> global_tokens(3, n_global=1).astype(int).tolist()
+    [[1, 1, 1], [1, 0, 0], [1, 0, 0]]
     """
-    left, right = size("left", left), size("right", right)
+    n_global = size("n_global", n_global)
     q_positions, k_positions = _positions(n_q, n_k)
-    distance = k_positions - q_positions
-    return (-left <= distance) & (distance <= right)
+    return (k_positions < n_global) | (q_positions < n_global)
 
 
 def prefix(n_q: int, n_prefix: int) -> Mask:

@@ -9,7 +9,15 @@ from torch.nn.attention.bias import causal_lower_right
 from torch.nn.functional import scaled_dot_product_attention as sdpa
 
 from attnlib.attention import scaled_dot_product
-from attnlib.masks import blocks, causal, document, padding, prefix, window
+from attnlib.masks import (
+    blocks,
+    causal,
+    document,
+    global_tokens,
+    padding,
+    prefix,
+    window,
+)
 from attnlib.shapes import ShapeError
 
 steady = settings(derandomize=True, deadline=None, max_examples=60)
@@ -130,6 +138,26 @@ def test_window_is_its_rule(n_q, n_k, left, right):
     same(window(n_q, n_k, left=left, right=right), by_loops(n_q, n_k, rule))
 
 
+@steady
+@given(sizes, sizes, sizes, sizes, st.integers(1, 4))
+def test_a_dilated_window_is_its_rule(n_q, n_k, left, right, dilation):
+    def rule(i, j):
+        p = n_k - n_q + i
+        return any(j == p + dilation * step for step in range(-left, right + 1))
+
+    mask = window(n_q, n_k, left=left, right=right, dilation=dilation)
+    same(mask, by_loops(n_q, n_k, rule))
+
+
+@steady
+@given(sizes, sizes, sizes)
+def test_global_tokens_are_a_cross(n_q, n_k, n_global):
+    def rule(i, j):
+        return j < n_global or n_k - n_q + i < n_global
+
+    same(global_tokens(n_q, n_k, n_global=n_global), by_loops(n_q, n_k, rule))
+
+
 def test_window_counts_both_ends_and_itself():
     mask = window(9, left=2, right=3)
     assert mask[4].sum() == 2 + 1 + 3
@@ -227,6 +255,16 @@ def test_blocks_square_batched_and_cut():
             lambda: window(3, left=-1),
             ShapeError,
             "left must be at least 0, but it is -1.",
+        ),
+        (
+            lambda: window(3, left=1, dilation=0),
+            ShapeError,
+            "dilation must be at least 1, but it is 0.",
+        ),
+        (
+            lambda: global_tokens(3, n_global=-1),
+            ShapeError,
+            "n_global must be at least 0, but it is -1.",
         ),
         (
             lambda: window(3, left=1, right=0.5),

@@ -6,15 +6,19 @@ numbers are the same, too.
 """
 
 from attnlib.nn.attention import Attention, scaled_dot_product
+from attnlib.nn.block_sparse import block_sparse_attention
 from attnlib.nn.cache import KVCache
 from attnlib.nn.init import initialise
 from attnlib.nn.multihead import MultiHead, MultiHeadAttention
+from attnlib.nn.windows import window_attention
 
 __all__ = [
     "Attention",
     "KVCache",
     "MultiHead",
     "MultiHeadAttention",
+    "block_sparse_attention",
     "initialise",
     "scaled_dot_product",
+    "window_attention",
 ]

@@ -17,6 +17,7 @@ from attnlib.clinic.black_box import (
     readings,
     recovered,
     remembered,
+    unlike,
 )
 from attnlib.clinic.black_box.bench import Bench, FunctionBench
 from attnlib.clinic.black_box.exam import Exam
@@ -230,7 +231,7 @@ def examined(
         if dropped is not None:
             mistakes.append(dropped)
         elif not shown:
-            unknown = laws.broken(bench, known.traits)
+            unknown = unlike.described(bench, laws.broken(bench, known.traits))
     else:
         named = findings.of_base(exam, known)
         notes += readings.or_else(known)

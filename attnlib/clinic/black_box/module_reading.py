@@ -44,7 +44,7 @@ def _asked(bench: ModuleBench, n: int) -> Asked:
     return make.ask("queries of zero", n)
 
 
-def _heads(bench: ModuleBench, asked: Asked) -> Array | None:
+def heads(bench: ModuleBench, asked: Asked) -> Array | None:
     """The output of each head, (batch, n_heads, n, d_v)."""
     w = asked.weights
     width = w.n_heads * (w.W_v.shape[1] // w.n_kv_heads)
@@ -56,8 +56,8 @@ def _heads(bench: ModuleBench, asked: Asked) -> Array | None:
     return np.asarray(split_heads(np.asarray(out[..., :width], float), w.n_heads))
 
 
-def weights(bench: ModuleBench, n: int) -> Array | None:
-    """The weights of every head for queries of zero, a few keys at a time.
+def weights(bench: ModuleBench, n: int, *, loud: bool = False) -> Array | None:
+    """The weights of every head, a few keys at a time, for queries of zero or `loud`.
 
     None if the module does not take so many tokens, or says something by itself.
     """
@@ -71,10 +71,14 @@ def weights(bench: ModuleBench, n: int) -> Array | None:
     for head in range(w.n_kv_heads):
         for t in range(room):
             W_v[t, head * d_v + t] = 1.0
-    silent = _heads(bench, replace(asked, weights=w))
+    silent = heads(bench, replace(asked, weights=w))
     if silent is None or not np.abs(silent).max(initial=0.0) < ZERO:
         return None
     shown = replace(w, W_v=W_v)
+    if loud:
+        W_q = bench.weights.W_q.copy()
+        W_q[:room] = 0.0  # the marks of keys ask nothing
+        shown = replace(shown, W_q=W_q, b_q=bench.weights.b_q)
     parts = []
     for start in range(0, n, room):
         keys = (asked.x if asked.memory is None else asked.memory).copy()
@@ -88,7 +92,7 @@ def weights(bench: ModuleBench, n: int) -> Array | None:
             if asked.memory is None
             else replace(asked, memory=keys, weights=shown)
         )
-        seen = _heads(bench, tagged)
+        seen = heads(bench, tagged)
         if seen is None:
             return None
         parts.append(seen[..., : min(room, n - start)])
@@ -105,14 +109,14 @@ def extra(bench: ModuleBench) -> Extra | None:
     if still is None:
         return None
     still = replace(still, W_k=np.zeros_like(w.W_k), b_k=zero(w.b_k))
-    said = _heads(bench, replace(asked, weights=still))
+    said = heads(bench, replace(asked, weights=still))
     if said is None or not np.isfinite(said).all():
         return None
     if np.abs(said - said[:1, :, :1]).max() > ZERO * np.abs(said).max():
         return None  # it depends on the place: a causal one, or another kind
     values = said[0, :, 0] * (n + 1)
     loud = replace(still, W_q=w.W_q, b_q=w.b_q)
-    heard = _heads(bench, replace(asked, weights=loud))
+    heard = heads(bench, replace(asked, weights=loud))
     if heard is None or (np.abs(values).max(axis=-1) < 1e-3).any():
         return None
     asks = asked.x @ w.W_q + (0 if w.b_q is None else w.b_q)

@@ -45,6 +45,8 @@ def others(
         return
     sums = small.sum(axis=-1)
     rest = bool((sums < 1 - NEAR).all())
+    if (sums < NEAR).any():
+        return
     if not rest and (not np.allclose(sums, 1, atol=NEAR) or _even(small)):
         return
     if rest and _even(small):
@@ -118,9 +120,9 @@ def largest(bench: Bench) -> Array | None:
 
 
 def _even(table: Array) -> bool:
-    """Whether the numbers of each row are all equal, where there are any."""
-    low = np.nanmin(table, axis=-1)
-    return bool((np.nanmax(np.where(table == 0, np.nan, table), -1) - low < NEAR).all())
+    """Whether in each row all that are not 0 are equal."""
+    least = np.where(table > 0, table, np.inf).min(axis=-1)
+    return bool((table.max(axis=-1) - least < NEAR).all())
 
 
 def _logs(seen: Array) -> Array:
@@ -163,6 +165,8 @@ def _sigmoids(*seen: Array) -> Iterator[float | None]:
 
 def bias_of(seen: Array) -> Bias | None:
     """The bias that weights without scores show, if it may be a learned one."""
+    if not np.isfinite(seen).all() or (seen.sum(axis=-1) < NEAR).any():
+        return None
     n = seen.shape[-1]
     logs = _logs(seen)
     rest = 1 - seen.sum(axis=-1, keepdims=True)

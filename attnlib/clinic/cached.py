@@ -20,25 +20,29 @@ USE = ("use_cache", "return_cache", "use_kv_cache")
 DEEP = 3
 
 
-def in_two_parts(call: Any, x: Array, split: int) -> Array | None:
+def in_two_parts(
+    call: Any, x: Array, split: int, causal: bool | None = None
+) -> Array | None:
     """The output of the tokens from `split` on; None where no cache could be used.
 
     Args:
         call: the ModuleCall of the examiner's copy.
         x: tokens, (batch, n, d_model).
         split: how many tokens go first.
+        causal: what its flag says in both calls, if it has one. With a cache, too,
+            True means that a token sees those before it and itself.
     """
     if "cache" not in call.roles:
         return None
     for start in _starts(call):
         kept = copy.deepcopy(start)
-        first = _call(call, x[:, :split], start)
+        first = _call(call, x[:, :split], start, causal)
         if first.error is not None:
             continue
         for holder in (_filled(start, kept), _present(first.value, split)):
             if holder is None:
                 continue
-            second = _call(call, x[:, split:], holder)
+            second = _call(call, x[:, split:], holder, causal)
             tail = x[:, split:]
             shape = (*tail.shape[:-1], call.width)
             if not call.batch_first:
@@ -65,7 +69,7 @@ def _starts(call: Any) -> Iterator[object]:
                 yield made.value
 
 
-def _call(call: Any, x: Array, cache: object) -> Ran:
+def _call(call: Any, x: Array, cache: object, causal: bool | None) -> Ran:
     device = next(call.module.parameters()).device
     tokens = hand_in(
         x if call.batch_first else np.swapaxes(x, 0, 1), call.dtype, True, device
@@ -77,6 +81,8 @@ def _call(call: Any, x: Array, cache: object) -> Ran:
         if role in call.roles:
             given[call.roles[role]] = tokens
     given[call.roles["cache"]] = cache
+    if causal is not None and "causal" in call.roles:
+        given[call.roles["causal"]] = causal
     names = {parameter.name for parameter in call.signature.parameters}
     given |= {name: True for name in USE if name in names}
     arranged = arrange(call.signature, given)

@@ -26,7 +26,8 @@ def cached(edge: Edge) -> None:
     question, answer = asked
     if edge.fits(answer.out, edge.out(question), edge.out(question, "guarded")):
         return
-    if not edge.known.traits.causal:  # nothing says that it hides the future
+    told = edge.exam.bench.takes.causal  # its flag told it to hide the future
+    if not edge.known.traits.causal and not told:  # nothing says that it does
         free = replace(question, causal=False)
         if edge.fits(answer.out, edge.out(free), edge.out(free, "guarded")):
             return

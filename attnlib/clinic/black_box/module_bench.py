@@ -150,7 +150,8 @@ class ModuleBench:
         whole = make.ask("two tokens after four in the cache", 6)
         self.subject.set(whole.weights)
         self._set = whole.weights
-        out = in_two_parts(getattr(self.subject.ask, "__self__", None), whole.x, 4)
+        call = getattr(self.subject.ask, "__self__", None)
+        out = in_two_parts(call, whole.x, 4, True if self.takes.causal else None)
         if out is None:
             return None
         asked = replace(whole, x=whole.x[:, 4:], memory=whole.x, causal=True)

@@ -100,3 +100,17 @@ def test_an_interrupt_is_one_word(capsys, monkeypatch):
     monkeypatch.setattr(doctor, "examine", interrupted)
     assert main(["doctor"]) == 130
     assert capsys.readouterr().err == "Interrupted.\n"
+
+
+def test_an_option_of_another_command_is_said(capsys):
+    with pytest.raises(SystemExit):
+        main(["mistakes", "--json"])
+    assert capsys.readouterr().err == (
+        "attnlib: --json is no option of this command. See attnlib --help\n"
+    )
+
+
+@pytest.mark.parametrize("written", ["2", "m2", "M02"])
+def test_a_number_of_the_catalogue_in_short(capsys, written):
+    assert main(["mistakes", written]) == 0
+    assert capsys.readouterr().out.startswith("M02 Divided by ")

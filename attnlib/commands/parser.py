@@ -25,7 +25,10 @@ class Parser(argparse.ArgumentParser):
 
     def _unknown(self, written: str) -> str:
         word = written.split("=")[0].split()[0]
-        near = difflib.get_close_matches(word, set(self._options()), n=1)
+        there = set(self._options())
+        if word in there:  # of another command
+            return f"{written} is no option of this command"
+        near = difflib.get_close_matches(word, there, n=1)
         meant = f"; is {near[0]} meant?" if near else ""
         return f"{written} is not known{meant}"
 

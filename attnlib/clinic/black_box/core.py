@@ -180,7 +180,8 @@ def weigh(
         s = np.where(look, s, -np.inf if fill is None else fill)
     weights = _all_softmax(s, faults, guarded)
     if "empty_zeroed" in faults:
-        weights = np.where(look.any(axis=-1, keepdims=True), weights, 0)
+        kept = ~look if "look_inverted" in faults else look  # what the mask itself says
+        weights = np.where(kept.any(axis=-1, keepdims=True), weights, 0)
     if "masked_again" in faults:
         weights = np.where(look, weights, 0)
     return weights

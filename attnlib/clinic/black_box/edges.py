@@ -87,6 +87,11 @@ def function_edge(
         v = asked.v.copy()
         v[..., n_k - 1, 0] = np.nan
         return Question(asked.name, asked.q, asked.k, v, mask, flag)
+    if kind == "planted in a key":
+        asked = make.ask("a NaN in a key", n_q, n_k, 6, 6)
+        key = asked.k.copy()
+        key[..., 1, 0] = np.nan
+        return replace(asked, k=key)
     if kind in ("planted in sight", "planted in a query", "none planted"):
         asked = make.ask("a NaN in a value", n_q, n_k, 6, 4)
         v = asked.v.copy()

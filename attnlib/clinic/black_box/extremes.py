@@ -7,7 +7,8 @@ compared with what its ordinary behaviour (right, or with known mistakes) gives 
 
 from __future__ import annotations
 
-from attnlib.clinic.black_box.edge_masks import empty, fills, planted
+from attnlib.clinic.black_box.edge_fills import fills
+from attnlib.clinic.black_box.edge_masks import empty, planted
 from attnlib.clinic.black_box.edge_modules import cached
 from attnlib.clinic.black_box.edge_scores import half, huge, long
 from attnlib.clinic.black_box.edge_tools import Edge, Extras

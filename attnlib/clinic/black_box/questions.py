@@ -150,12 +150,12 @@ def function_questions(rng: np.random.Generator, takes: Takes) -> list[Question]
         ]
     if takes.mask:
         holes, more = make.holes(4, 5), make.holes(4, 6)
-        square = np.tri(5, dtype=bool)
+        square, short = np.tri(5, dtype=bool), make.holes(5, 5) & _real(5, 2)
         asked += [
             make.ask("a mask with holes", 4, 5, 14, 6, mask=holes),
             make.xray("a mask, and values that show the weights", 4, 6, 10, more),
             make.ask("a causal mask", 5, 5, 6, 4, mask=square),
-            make.ask("a mask that hides the last keys", 5, 5, 6, 4, mask=_real(5, 2)),
+            make.ask("a mask that hides the last keys", 5, 5, 6, 4, mask=short),
         ]
         if make.rank == 4:
             two, padding = make.apart(4, 5), make.lengths(5)

@@ -24,6 +24,7 @@ WAYS: tuple[Faults, ...] = (
     frozenset({"causal_apart", "guarded"}),
     frozenset({"hidden_twice", "guarded"}),
     frozenset({"empty_zeroed"}),
+    frozenset({"empty_zeroed", "guarded"}),
     frozenset({"empty_zeroed", "hidden_twice"}),
 )
 HARMLESS: Faults = frozenset().union(*WAYS)

@@ -1,12 +1,11 @@
 """Flash attention in tiles: the numbers of plain attention, whatever the tiles."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiles_tools import a_mask, batches, both, counts, kinds, normal, qkv, sizes
 from torch_tools import one_thread  # noqa: F401
 
 from attnlib import masks
@@ -14,9 +13,7 @@ from attnlib.attention import scaled_dot_product, softmax
 from attnlib.shapes import ShapeError
 from attnlib.tiles import (
     Chip,
-    ChipFull,
     Flash,
-    block_sizes,
     flash_backward,
     flash_forward,
     flash_trace,
@@ -24,46 +21,10 @@ from attnlib.tiles import (
     online_start,
     online_step,
     ranges,
-    sram_needed,
-    untiled_backward,
     untiled_forward,
 )
 
 steady = settings(derandomize=True, deadline=None, max_examples=60)
-sizes = st.integers(1, 7)
-counts = st.integers(0, 7)  # of queries or keys: none is a number, too
-batches = st.sampled_from([(), (2,), (0,), (2, 3)])
-kinds = st.sampled_from(["none", "full", "padding", "rows", "heads"])
-
-
-def normal(*shape, seed=0, scale=1.0):
-    return np.random.default_rng(seed).normal(size=shape) * scale
-
-
-def qkv(batch, n_q, n_k, d_k, d_v, seed=0):
-    return (
-        normal(*batch, n_q, d_k, seed=seed),
-        normal(*batch, n_k, d_k, seed=seed + 1),
-        normal(*batch, n_k, d_v, seed=seed + 2),
-    )
-
-
-def a_mask(kind, batch, n_q, n_k, seed=5):
-    shape = {
-        "full": (n_q, n_k),
-        "padding": (1, n_k),
-        "rows": (n_q, 1),
-        "heads": (*batch, n_q, n_k),
-    }
-    if kind == "none":
-        return None
-    return np.random.default_rng(seed).random(shape[kind]) < 0.6
-
-
-def both(mask, causal, n_q, n_k):
-    """The mask that the arguments mean, for plain attention."""
-    past = masks.causal(n_q, n_k) if causal else np.ones((n_q, n_k), bool)
-    return past if mask is None else mask & past
 
 
 def log_sum_exp(scores):  # in float64, from PyTorch
@@ -190,83 +151,6 @@ def test_arguments_are_left_alone():
         np.testing.assert_array_equal(x, was)
 
 
-# Backward: autograd says what is right.
-
-
-@settings(derandomize=True, deadline=None, max_examples=40)
-@given(batches, counts, counts, sizes, sizes, sizes, sizes, kinds, st.booleans())
-def test_any_tiles_give_the_gradients_of_autograd(
-    batch, n_q, n_k, d_k, d_v, block_q, block_k, kind, causal
-):
-    arrays = qkv(batch, n_q, n_k, d_k, d_v)
-    mask = a_mask(kind, batch, n_q, n_k)
-    grad = normal(*batch, n_q, d_v, seed=9)
-    tensors = [torch.from_numpy(x).requires_grad_() for x in arrays]
-    look = torch.from_numpy(both(mask, causal, n_q, n_k)).expand(*batch, n_q, n_k)
-    q, k, v = tensors
-    scores = (q @ k.mT * d_k**-0.5).masked_fill(~look, -torch.inf)
-    empty = ~look.any(-1, keepdim=True)
-    weights = scores.masked_fill(empty, 0).softmax(-1).masked_fill(empty, 0)
-    wanted = torch.autograd.grad(weights @ v, tensors, torch.from_numpy(grad))
-
-    tile = {"block_q": block_q, "block_k": block_k}
-    chip = Chip()
-    flash = flash_forward(*arrays, mask, causal=causal, block_q=3, block_k=2)
-    ours = flash_backward(*arrays, flash, grad, mask, causal=causal, chip=chip, **tile)
-    kept = untiled_forward(*arrays, mask, causal=causal, block_q=3, block_k=2)
-    untiled = untiled_backward(*arrays, kept.weights, grad, **tile)
-    for name, theirs in zip("qkv", wanted, strict=True):
-        for found in (ours, untiled):
-            np.testing.assert_allclose(
-                getattr(found, name), theirs.numpy(), atol=1e-12, rtol=0
-            )
-    assert chip.in_use == 0
-
-
-def test_gradients_of_broadcast_arguments_are_summed():
-    q, k, v = normal(2, 1, 4, 3), normal(5, 6, 3, seed=1), normal(6, 2, seed=2)
-    tensors = [torch.from_numpy(x).requires_grad_() for x in (q, k, v)]
-    out = (tensors[0] @ tensors[1].mT / 3**0.5).softmax(-1) @ tensors[2]
-    grad = normal(*out.shape, seed=9)
-    wanted = torch.autograd.grad(out, tensors, torch.from_numpy(grad))
-    flash = flash_forward(q, k, v, block_q=3, block_k=4)
-    ours = flash_backward(q, k, v, flash, grad, block_q=2, block_k=5)
-    for name, theirs in zip("qkv", wanted, strict=True):
-        assert getattr(ours, name).shape == theirs.shape
-        np.testing.assert_allclose(getattr(ours, name), theirs.numpy(), atol=1e-12)
-
-
-def test_half_precision_gradients_are_summed_in_float32():
-    arrays = [x.astype(np.float16) for x in qkv((), 40, 50, 8, 6)]
-    grad = normal(40, 6, seed=9).astype(np.float16)
-    flash = flash_forward(*arrays, block_q=4, block_k=4)
-    ours = flash_backward(*arrays, flash, grad, block_q=4, block_k=4)
-    wide = [x.astype(np.float64) for x in arrays]
-    exact = flash_backward(
-        *wide, flash_forward(*wide, block_q=40, block_k=50), grad, block_q=9, block_k=9
-    )
-    for name in "qkv":
-        found, right = getattr(ours, name), getattr(exact, name)
-        assert found.dtype == np.float16
-        assert np.abs(found - right).max() < 2e-3 * np.abs(right).max()
-
-
-def test_what_does_not_fit_backward_is_named():
-    q, k, v = qkv((), 4, 5, 3, 2)
-    flash = flash_forward(q, k, v, block_q=2, block_k=2)
-    tile = {"block_q": 2, "block_k": 2}
-    with pytest.raises(ShapeError) as caught:
-        flash_backward(q, k, v, flash, np.ones((4, 3)), **tile)
-    assert str(caught.value) == (
-        "grad_out has shape (4, 3), but for these q, k and v it must be (4, 2)."
-    )
-    wrong = dataclasses.replace(flash, log_sum_exp=flash.log_sum_exp[:3])
-    with pytest.raises(ShapeError, match=r"flash.log_sum_exp has shape \(3,\), but"):
-        flash_backward(q, k, v, wrong, np.ones((4, 2)), **tile)
-    with pytest.raises(ShapeError, match=r"weights has shape \(5, 4\), but for"):
-        untiled_backward(q, k, v, np.ones((5, 4)), np.ones((4, 2)), **tile)
-
-
 # What is refused.
 
 
@@ -306,27 +190,6 @@ def test_arguments_that_do_not_fit_are_named(forward, change, error, text):
     assert str(caught.value).startswith(text)
 
 
-def test_a_chip_too_small_for_the_tiles_refuses_them():
-    q, k, v = qkv((), 30, 30, 8, 8)
-    needed = sram_needed(8, 8, 8, dtype=np.float64)
-    tile = {"block_q": 8, "block_k": 8}
-    flash_forward(q, k, v, chip=Chip(needed), **tile)
-    with pytest.raises(ChipFull, match=r"bytes of SRAM \d+ are free\.$"):
-        flash_forward(q, k, v, chip=Chip(needed - 1), **tile)
-
-
-def test_untiled_attention_needs_room_for_a_row_and_flash_does_not():
-    q, k, v = qkv((), 6, 500, 4, 3)
-    tile = {"block_q": 2, "block_k": 2}
-    with pytest.raises(ChipFull, match=r"shape \(1, 500\) in float64 takes 4000 bytes"):
-        untiled_forward(q, k, v, chip=Chip(3000), **tile)
-    plain = scaled_dot_product(q, k, v).out
-    ours = flash_forward(q, k, v, chip=Chip(3000), **tile).out
-    np.testing.assert_allclose(ours, plain, atol=1e-12)
-    theirs = untiled_forward(q, k, v, chip=Chip(5000), **tile).out
-    np.testing.assert_allclose(theirs, plain, atol=1e-12)
-
-
 # The trace.
 
 
@@ -361,56 +224,6 @@ def test_a_trace_shows_every_tile_and_ends_in_the_result():
 def test_a_trace_follows_one_head():
     with pytest.raises(ShapeError, match=r"a trace follows one head: q \(n_q, d_k\)"):
         flash_trace(*qkv((2,), 3, 4, 2, 2), block_q=2, block_k=2)
-
-
-# Sizes of tiles.
-
-
-@settings(derandomize=True, deadline=None, max_examples=25)
-@given(
-    st.integers(1, 12),
-    st.integers(1, 12),
-    st.integers(300, 20_000),
-    st.sampled_from([np.float32, np.float64]),
-    st.booleans(),
-    st.booleans(),
-    st.booleans(),
-)
-def test_blocks_that_are_picked_fit_and_larger_ones_do_not(
-    d_k, d_v, sram, dtype, masked, causal, backward
-):
-    kind = {"dtype": dtype, "masked": masked, "causal": causal, "backward": backward}
-    try:
-        block_q, block_k = block_sizes(sram, d_k, d_v, **kind)
-    except ChipFull:
-        assert sram_needed(1, 1, d_k, d_v, **kind) > sram
-        return
-    assert sram_needed(block_q, block_k, d_k, d_v, **kind) <= sram
-    larger = (
-        (min(block_k + 1, d_k), block_k + 1)
-        if backward
-        else (block_q + 1, min(block_q + 1, d_k))
-    )
-    assert sram_needed(*larger, d_k, d_v, **kind) > sram
-    n_q, n_k = 2 * block_q + 1, 2 * block_k + 1  # ragged, and the promise holds
-    q, k, v = (x.astype(dtype) for x in qkv((), n_q, n_k, d_k, d_v))
-    mask = a_mask("full", (), n_q, n_k) if masked else None
-    tile = {"causal": causal, "block_q": block_q, "block_k": block_k}
-    if not backward:
-        flash_forward(q, k, v, mask, chip=Chip(sram), **tile)
-        return
-    flash = flash_forward(q, k, v, mask, **tile)
-    flash_backward(q, k, v, flash, flash.out, mask, chip=Chip(sram), **tile)
-
-
-def test_a_chip_too_small_for_anything():
-    with pytest.raises(ChipFull) as caught:
-        block_sizes(100, 64)
-    needed = sram_needed(1, 1, 64)
-    assert str(caught.value) == (
-        f"one query and one key of d_k=64 need {needed} bytes of SRAM, but the chip "
-        "has 100."
-    )
 
 
 def test_ranges_cover_every_row_once():

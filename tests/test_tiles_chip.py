@@ -34,7 +34,8 @@ def test_a_load_counts_the_bytes_that_lie_in_hbm(dtype):
 
 def test_a_store_counts_what_hbm_takes_and_writes_there():
     chip, out = Chip(), np.zeros((5, 4), np.float32)
-    chip.store(chip.hbm(out), (range(1, 3), range(2)), chip.new((2, 2), 7.0))
+    tile = chip.new((2, 2), 7.0, np.float64)
+    chip.store(chip.hbm(out), (range(1, 3), range(2)), tile)
     assert (chip.read, chip.written, chip.traffic) == (0, 16, 16)
     assert out.tolist()[1] == [7, 7, 0, 0]
 
@@ -56,6 +57,8 @@ def test_room_is_given_back_when_no_name_holds_a_tile(chip):
     assert chip.in_use == 160  # `turned` still looks at it
     del turned, b
     assert (chip.in_use, chip.peak) == (0, 168)
+    small = chip.new(1)
+    assert (chip.in_use, chip.peak) == (small.nbytes, 168)
 
 
 def test_in_place_takes_no_room(chip):

@@ -264,3 +264,32 @@ def test_a_kernel_cannot_write_into_the_callers_arrays():
     before = q.copy()
     run_kernel(kernel, q, k, v, block_q=2, block_k=2)
     np.testing.assert_array_equal(q, before)
+
+
+# Block-sparse flash attention: the theorem once more, times the density.
+
+
+@steady
+@given(
+    st.lists(st.lists(st.booleans(), min_size=4, max_size=4), min_size=1, max_size=5),
+    st.booleans(),
+)
+def test_tiles_that_a_mask_hides_cost_nothing_but_the_mask(blocks, ragged):
+    """Proposition 4 of the paper: n d + density n^2 d^2 / M."""
+    kept = np.array(blocks)
+    mask = np.kron(kept, np.ones((3, 2), bool))
+    if ragged:
+        mask = mask[:-1, :-1]
+    n_q, n_k = mask.shape
+    arrays, tile = qkv(n_q, n_k, 5, 4), {"block_q": 3, "block_k": 2}
+    chip, backward = Chip(), Chip()
+    flash = flash_forward(*arrays, mask, chip=chip, **tile)
+    flash_backward(*arrays, flash, flash.out, mask, chip=backward, **tile)
+    plain = scaled_dot_product(*arrays, mask)
+    np.testing.assert_allclose(flash.out, plain.out, atol=1e-12)
+    keys = np.array([len(range(n_k)[i : i + 2]) for i in range(0, n_k, 2)])
+    passing = (kept * keys).sum()
+    assert chip.read == 8 * (n_q * 5 + passing * (5 + 4)) + mask.size
+    pairs = mask.sum()
+    assert chip.flops == 2 * pairs * (5 + 4)
+    assert backward.flops == 2 * pairs * (3 * 5 + 2 * 4)

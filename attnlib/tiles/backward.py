@@ -16,7 +16,7 @@ import numpy.typing as npt
 from attnlib.shapes import Array, ShapeError, numbers
 from attnlib.tiles.arrays import InHBM
 from attnlib.tiles.chip import Chip
-from attnlib.tiles.forward import Flash, all_later, hide
+from attnlib.tiles.forward import Flash, all_later, hidden_keys
 from attnlib.tiles.inputs import Inputs, read_inputs
 from attnlib.tiles.online import ranges
 
@@ -158,10 +158,15 @@ def backward_kernel(
         for rows in ranges(len(q), block_q):
             if causal and all_later(rows, cols, len(q), len(k)):
                 continue
+            hidden = hidden_keys(chip, mask, causal, rows, cols, len(k) - len(q))
+            if hidden is not None and hidden.all():
+                continue
             q_tile = chip.load(q, rows, dtype) * scale
             g = chip.load(grad_out, rows, dtype)
             scores: Any = q_tile @ k_tile.T
-            hide(chip, scores, mask, causal, rows, cols, len(k) - len(q))
+            if hidden is not None:
+                np.copyto(scores, -np.inf, where=hidden)
+            del hidden
             shift: Any = chip.load(log_sum_exp, rows)
             shift = np.where(np.isneginf(shift), 0, shift)  # an empty row: exp(-inf)
             scores -= shift[:, None]

@@ -63,8 +63,9 @@ def flash_forward(
 
     out = softmax(q k^T / sqrt(d_k)) v, from blocks of keys by `online_step`
 
-    A tile that a causal mask hides is never loaded. A mask is read in tiles; one that
-    is the same for all queries, such as padding, takes n_k bytes and not n_q n_k.
+    A mask is read in tiles; one that is the same for all queries, such as padding,
+    takes n_k bytes and not n_q n_k. Where it hides a whole tile, the keys and values of
+    that tile are never loaded. A causal mask is not even read.
 
     Args:
         q: queries, (..., n_q, d_k).
@@ -125,7 +126,7 @@ def flash_trace(
         k: keys, (n_k, d_k).
         v: values, (n_k, d_v).
         mask: boolean, broadcastable to (n_q, n_k). True = may look.
-        causal: hide what comes after a query; hidden tiles give no step.
+        causal: hide what comes after a query. Tiles that are hidden give no step.
         scale: factor on the raw scores; 1 / sqrt(d_k) if left out.
         block_q: how many queries a tile has.
         block_k: how many keys a tile has.
@@ -195,10 +196,13 @@ def forward_kernel(
         for cols in ranges(len(k), block_k):
             if causal and all_later(rows, cols, len(q), len(k)):
                 break  # and so are the tiles after it
+            hidden = hidden_keys(chip, mask, causal, rows, cols, len(k) - len(q))
+            if hidden is not None and hidden.all():
+                continue  # the mask leaves nothing of this tile
             scores = q_tile @ chip.load(k, cols, dtype).T
-            hide(chip, scores, mask, causal, rows, cols, len(k) - len(q))
+            if hidden is not None:
+                np.copyto(scores, -np.inf, where=hidden)
             state = online_step(state, scores, chip.load(v, cols, dtype))
-            del scores  # its room is for the next tile
             if watch is not None:
                 watch(rows, cols, state)
         chip.store(out, rows, state.out)
@@ -211,28 +215,25 @@ def all_later(rows: range, cols: range, n_q: int, n_k: int) -> bool:
     return cols[0] > n_k - n_q + rows[-1]
 
 
-def hide(
+def hidden_keys(
     chip: Chip,
-    scores: Any,
     mask: InHBM | None,
     causal: bool,
     rows: range,
     cols: range,
     offset: int,
-) -> None:
-    """Put -inf where a query of the tile may not look."""
+) -> Any:
+    """Where a query of the tile may not look: a tile of truth values, or None."""
+    hidden: Any = None
     if mask is not None:
-        wide = (
-            (rows if mask.shape[0] > 1 else range(1)),
-            (cols if mask.shape[1] > 1 else range(1)),
-        )
-        hidden: Any = chip.load(mask, wide)
+        wide_rows = rows if mask.shape[0] > 1 else range(1)
+        wide_cols = cols if mask.shape[1] > 1 else range(1)
+        hidden = chip.load(mask, (wide_rows, wide_cols))
         np.logical_not(hidden, out=hidden)
-        np.copyto(scores, -np.inf, where=hidden)
-        del hidden
     if causal and cols[-1] > rows[0] + offset:  # only where the diagonal crosses it
-        hidden = chip.arange(cols) > chip.arange(rows)[:, None] + offset
-        np.copyto(scores, -np.inf, where=hidden)
+        later = chip.arange(cols) > chip.arange(rows)[:, None] + offset
+        hidden = later if hidden is None else hidden | later
+    return hidden
 
 
 def _forward(

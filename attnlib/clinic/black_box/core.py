@@ -63,6 +63,21 @@ def attend(
 
     q may have a multiple of the heads of k and v, which neighbours then share.
     """
+    if "heads_as_tokens" in faults and q.ndim == 4:
+        q, k, v = (np.swapaxes(a, 1, 2) for a in (q, k, v))
+        less = faults - {"heads_as_tokens"}
+        weights, out = attend(
+            q,
+            k,
+            v,
+            mask,
+            causal,
+            padding=padding,
+            traits=traits,
+            faults=less,
+            found=found,
+        )
+        return weights, np.swapaxes(out, 1, 2)
     q, k = prepared(q, k, traits, faults)
     if q.ndim > 2 and q.shape[-3] != k.shape[-3]:
         k, v = (grouped(a, q.shape[-3], faults) for a in (k, v))

@@ -81,8 +81,29 @@ def _of_key(exam: Exam, known: Diagnosis, key: str, base: Faults) -> Finding:
         if not same(with_it, without, SINGLE_PRECISION):
             right = _simulated(exam, known, question, frozenset({"guarded"}))
             shown.append((question, answer.out, right))
+    if key == "scale_other" and "scale" in known.found and shown:
+        return other_scale(exam, known, shown)
     sentence, pair = telling(exam, known, key, shown)
     return finding(key, sentence, *pair)
+
+
+def other_scale(
+    exam: Exam, known: Diagnosis, shown: Sequence[tuple[Any, Seen, Seen]]
+) -> Finding:
+    """The factor that was read off, and the right one."""
+    factor = known.found["scale"]
+    views = [
+        exam.bench.view(q, out, known.traits) for q, out, _ in shown if out is not None
+    ]
+    d_k = next((v.sizes["d_k"] for v in views if v.weights is not None), None)
+    right, why = known.traits.scale, "what was asked for"
+    if right is None:
+        d_k = d_k or views[0].sizes["d_k"]
+        right, why = d_k**-0.5, f"1/√{d_k}"
+    said = (
+        f"scores are multiplied by {number(factor)}; {number(right)} = {why} is right."
+    )
+    return finding("scale_other", said, factor, right)
 
 
 def _simulated(exam: Exam, known: Diagnosis, question: Any, faults: Faults) -> Seen:

@@ -126,6 +126,7 @@ BLOCKS = (
     3,
     4,
 )  # blocks that show in short questions; longer ones are asked apart
+LAYOUT: Slots = {"layout": ("heads_as_tokens",)}
 ONLINE: Slots = {
     "online": tuple(
         f"online_{kind}_{size}"
@@ -296,7 +297,7 @@ def scores_slots(traits: Traits) -> Slots:
 
 def function_slots(traits: Traits, *, mask: bool, causal: bool, grouped: bool) -> Slots:
     """All slots of a function that takes these things."""
-    slots = scores_slots(traits) | WEIGHTS | ONLINE
+    slots = scores_slots(traits) | WEIGHTS | LAYOUT | ONLINE
     if grouped:
         slots |= GROUPS
     if mask or causal or traits.causal or traits.window is not None:

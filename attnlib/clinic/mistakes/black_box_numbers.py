@@ -9,6 +9,16 @@ _RESCALE = (
 
 MISTAKES = (
     Mistake(
+        "heads_as_tokens",
+        "M24",
+        "The axes of heads and tokens are exchanged",
+        "flash-attn takes (batch, n, n_heads, d), and PyTorch's "
+        "scaled_dot_product_attention takes (batch, n_heads, n, d). Here each token "
+        "attends over its own heads, and no token sees another.",
+        "Swap axes 1 and 2 before the call, and swap them back behind it.",
+        "Dao-AILab/flash-attention#739",
+    ),
+    Mistake(
         "online_wrong",
         "M36",
         "What was summed so far is rescaled the wrong way",

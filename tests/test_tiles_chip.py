@@ -1,7 +1,6 @@
 """The chip: what it counts, what it refuses, and that nothing gets past the meters."""
 
 import copy
-import math
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlib.shapes import ShapeError
-from attnlib.tiles import Chip, ChipError, ChipFull, Tile
+from attnlib.tiles import Chip, ChipFull, Tile
 
 steady = settings(derandomize=True, deadline=None, max_examples=60)
 X = np.arange(20.0).reshape(5, 4)
@@ -107,6 +106,7 @@ WAYS = {
     "mean": lambda x: x.mean(axis=1, keepdims=True),
     "where": lambda x: np.where(x > 3, x, -np.inf),
     "einsum": lambda x: np.einsum("ij,kj->ik", x, x),
+    "min": lambda x: x.min(axis=1) + x.swapaxes(0, 1).transpose().max(),
     "reshape": lambda x: x.reshape(2, 10)[:, ::3],
     "newaxis": lambda x: x[:, None] / (1 + x[None, :, 0, None]),
     "power": lambda x: 2.0 * x**2 - 1,
@@ -178,125 +178,6 @@ def test_a_chip_of_no_size():
         Chip(0)
     with pytest.raises(TypeError, match=r"sram_bytes must be a whole number"):
         Chip(64.0)
-
-
-# What would get past the meters.
-
-PAST = {
-    "a product in HBM": (
-        lambda chip, q, out: q @ q,
-        "q lies in HBM, where nothing is computed; chip.load copies rows of it to the "
-        "chip.",
-    ),
-    "a tile with HBM": (lambda chip, q, out: chip.load(q) + q, "q lies in HBM, where"),
-    "a slice": (lambda chip, q, out: q[0:3], "q lies in HBM, where"),
-    "turned": (lambda chip, q, out: q.T, "q lies in HBM, where"),
-    "np.exp": (lambda chip, q, out: np.exp(q), "q lies in HBM, where"),
-    "np.where": (lambda chip, q, out: np.where(q, 1, 0), "q lies in HBM, where"),
-    "np.asarray": (lambda chip, q, out: np.asarray(q), "q lies in HBM, where"),
-    "a loop": (lambda chip, q, out: list(q), "q lies in HBM, where"),
-    "an assignment": (
-        lambda chip, q, out: out.__setitem__(0, chip.load(q, range(1))),
-        "out lies in HBM; chip.store copies a tile from the chip into rows of it.",
-    ),
-    "np.full": (
-        lambda chip, q, out: np.maximum(np.full(5, -np.inf), chip.load(q)[:, 0]),
-        "an array of shape (5,) comes from neither HBM nor the chip; chip.new, "
-        "chip.arange and chip.load make what a tile can be used with.",
-    ),
-    "np.tri": (
-        lambda chip, q, out: np.where(np.tri(5, 4) > 0, chip.load(q), 0),
-        "an array of shape (5, 4) comes from neither HBM nor the chip",
-    ),
-    "an in-place sum": (
-        lambda chip, q, out: np.zeros((5, 4)).__iadd__(chip.load(q)),
-        "an array of shape (5, 4) comes from neither HBM nor the chip",
-    ),
-    "out=": (
-        lambda chip, q, out: np.exp(chip.load(q), out=np.zeros((5, 4))),
-        "an array of shape (5, 4) comes from neither HBM nor the chip",
-    ),
-    "an array is filled": (
-        lambda chip, q, out: np.zeros((5, 4)).__setitem__(slice(5), chip.load(q)),
-        "a tile lies on the chip and leaves it only through chip.store; chip.new makes "
-        "room for numbers on the chip.",
-    ),
-    "np.array": (lambda chip, q, out: np.array([chip.load(q)]), "a tile lies on the"),
-    "float": (lambda chip, q, out: float(chip.load(q)[0, 0]), "a tile lies on the"),
-    "math": (lambda chip, q, out: math.exp(chip.load(q)[0, 0]), "a tile lies on the"),
-    "an array is stored": (
-        lambda chip, q, out: chip.store(out, range(5), np.zeros((5, 4))),
-        "store writes a tile, but what it was handed, ndarray, is not on the chip.",
-    ),
-    "an array is loaded": (
-        lambda chip, q, out: chip.load(np.zeros((5, 4))),
-        "load needs an array that lies in HBM, as chip.hbm(array) gives it, but what "
-        "it was handed, ndarray, lies in no HBM.",
-    ),
-    "a tile is loaded": (
-        lambda chip, q, out: chip.load(chip.load(q)),
-        "load needs an array that lies in HBM, as chip.hbm(array) gives it, but what "
-        "it was handed, Tile, is on the chip already.",
-    ),
-    "another chip's HBM": (
-        lambda chip, q, out: Chip().load(q),
-        "q lies in the HBM of another chip.",
-    ),
-    "another chip's tile": (
-        lambda chip, q, out: chip.load(q) + Chip().new((5, 4)),
-        "two tiles of different chips do not meet.",
-    ),
-}
-
-
-@pytest.mark.parametrize("way", PAST)
-def test_nothing_gets_past_the_meters_by_accident(way):
-    chip = Chip()
-    q, out = chip.hbm(X, "q"), chip.hbm(np.zeros((5, 4)), "out")
-    compute, text = PAST[way]
-    with pytest.raises(ChipError) as caught:
-        compute(chip, q, out)
-    said = str(caught.value)
-    assert said.startswith(text)
-    assert said.endswith(".")
-
-
-def test_an_array_is_not_filled_number_by_number_either():
-    number = Chip().new(3)[0]
-    with pytest.raises(ValueError, match="setting an array element") as caught:
-        np.zeros(3)[0] = number  # NumPy says something of its own first
-    assert isinstance(caught.value.__cause__, ChipError)
-
-
-def test_rows_that_do_not_fit():
-    chip = Chip()
-    q, tile = chip.hbm(X, "q"), chip.new((2, 4))
-    for compute, text in (
-        (
-            lambda: chip.load(q, range(4, 7)),
-            "load was asked for rows 4 to 6 of q, which has 5 rows, the last of them "
-            "row 4.",
-        ),
-        (
-            lambda: chip.store(q, range(2, 5), tile),
-            "store writes a tile of shape (2, 4) to a place of shape (3, 4) in q with "
-            "shape (5, 4).",
-        ),
-        (
-            lambda: chip.load(q, (range(1),) * 3),
-            "load was asked for 3 axes of q, whose shape is (5, 4).",
-        ),
-        (
-            lambda: chip.load(q, range(0, 4, 2)),
-            "load takes rows that lie side by side, but not range(0, 4, 2).",
-        ),
-    ):
-        with pytest.raises(ShapeError) as caught:
-            compute()
-        assert str(caught.value) == text
-    with pytest.raises(TypeError, match=r"load takes rows as a range or a slice, but"):
-        chip.load(q, 3)
-    assert chip.traffic == 0
 
 
 def test_a_slice_ends_where_the_array_ends():

@@ -153,6 +153,10 @@ class Tile(NDArrayOperatorsMixin):
         found = np.max(self._array, axis=axis, keepdims=keepdims, **low)  # type: ignore[call-overload]
         return self.chip._tile(np.asarray(found))
 
+    def min(self, axis: Any = None, keepdims: bool = False) -> Tile:
+        """The smallest number along an axis."""
+        return self.chip._tile(np.asarray(self._array.min(axis, keepdims=keepdims)))
+
     def sum(self, axis: Any = None, keepdims: bool = False) -> Tile:
         """The sum along an axis."""
         return self.chip._tile(np.asarray(self._array.sum(axis, keepdims=keepdims)))
@@ -172,6 +176,14 @@ class Tile(NDArrayOperatorsMixin):
     def reshape(self, *shape: Any) -> Tile:
         """The same numbers in another shape."""
         return self.chip._tile(self._array.reshape(*shape))
+
+    def transpose(self, *axes: Any) -> Tile:
+        """The same numbers with the axes in another order."""
+        return self.chip._tile(self._array.transpose(*axes))
+
+    def swapaxes(self, one: int, other: int) -> Tile:
+        """The same numbers with two axes exchanged."""
+        return self.chip._tile(self._array.swapaxes(one, other))
 
     def astype(self, dtype: npt.DTypeLike) -> Tile:
         """The same numbers in another type, in room of their own."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from attnlib.shapes import Array
+from attnlib.shapes import Array, ShapeError
 from attnlib.tiles.chip import Chip
 from attnlib.tiles.inputs import read_inputs
 
@@ -70,7 +70,7 @@ def run_kernel(
         What was stored, and the meters.
 
     Raises:
-        ShapeError: arrays that do not fit.
+        ShapeError: arrays that do not fit, or have batch axes.
         TypeError: an argument is not an array of numbers.
         ChipFull: the kernel asked for more SRAM than there is.
         ChipError: the kernel used a number where it does not lie.
@@ -86,6 +86,11 @@ def run_kernel(
     ([[3.0]], 16, 8)
     """
     x = read_inputs(q, k, v, mask, None)
+    if x.batch:
+        raise ShapeError(
+            f"a kernel is run for one head: q (n_q, d_k), k (n_k, d_k), v (n_k, d_v), "
+            f"but the shapes are {x.shapes[0]}, {x.shapes[1]} and {x.shapes[2]}."
+        )
     chip = Chip(sram_bytes)
     out = np.full((x.n_q, x.v.shape[-1]), np.nan, x.dtype)
     sums = np.full(x.n_q, np.nan, x.dtype)

@@ -16,13 +16,14 @@ from zoo import switchboard_module
 ZOO = {
     s.name.removeprefix("switched module, "): s for s in switchboard_module.SPECIMENS
 }
-PAIRS = (
-    "plain: dropout always and causal one ahead",
-    "plain: mask added and padding on the queries",
-    "plain: mask multiplied and causal strict",
-    "plain: mask turned round and empty not thought of",
-    "plain: roles keys are said and mask turned round",
-)
+PAIRS = {  # the seed draws the size
+    "plain: dropout always and causal one ahead": 0,
+    "plain: mask added and padding on the queries": 0,
+    "plain: mask multiplied and causal strict": 0,
+    "plain: mask turned round and empty not thought of": 0,
+    "plain: roles keys are said and mask turned round": 0,
+    "plain: combine padding dropped and causal strict": 1,
+}
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +37,7 @@ def one_thread():
 @pytest.mark.parametrize("name", PAIRS)
 def test_both_are_named(name):
     specimen = ZOO[name]
-    module = specimen.make(np.random.default_rng(0), "float64")
+    module = specimen.make(np.random.default_rng(PAIRS[name]), "float64")
     report = examine(module, **specimen.intent)
     assert set(report.codes) == specimen.codes, str(report)
     assert report.unknown is None

@@ -66,8 +66,12 @@ class ModuleMaker:
         return np.asarray(mask | (keys == rows) | (keys + 1 == rows))
 
     def padding(self, n: int) -> Truth:
-        """(batch, n): each item but the first hides some tokens at its end."""
-        lengths = n - np.arange(self.batch) % 3
+        """(batch, n): each item but the first hides some tokens at its end.
+
+        The second hides two, of which causal attention would let the last token see
+        one even where it may not see itself.
+        """
+        lengths = n - (2 * np.arange(self.batch)) % 3
         return np.asarray(np.arange(n) < lengths[:, None])
 
     def xray(self, asked: Asked) -> Asked | None:

@@ -8,16 +8,19 @@ numbers are the same, too.
 from attnlib.nn.attention import Attention, scaled_dot_product
 from attnlib.nn.block_sparse import block_sparse_attention
 from attnlib.nn.cache import KVCache
+from attnlib.nn.flash import Flash, flash_attention
 from attnlib.nn.init import initialise
 from attnlib.nn.multihead import MultiHead, MultiHeadAttention
 from attnlib.nn.windows import window_attention
 
 __all__ = [
     "Attention",
+    "Flash",
     "KVCache",
     "MultiHead",
     "MultiHeadAttention",
     "block_sparse_attention",
+    "flash_attention",
     "initialise",
     "scaled_dot_product",
     "window_attention",

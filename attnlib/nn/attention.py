@@ -7,13 +7,14 @@ stay finite where a query may look at nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from attnlib.nn.heads import per_group
 from attnlib.nn.shapes import (
     check_batch,
     check_tensor,
@@ -49,6 +50,7 @@ def scaled_dot_product(
     on_scores: OnScores | None = None,
     dropout: float = 0.0,
     generator: torch.Generator | None = None,
+    grouped: bool = False,
 ) -> Attention:
     """Let every query look at every key, and mix the values, differentiably.
 
@@ -72,6 +74,8 @@ def scaled_dot_product(
         dropout: the part of the weights that is dropped, from 0 up to but not 1. A
             function does not know about `model.eval()`: hand it 0 there.
         generator: where the dropout draws from; torch's own if left out.
+        grouped: q may have a multiple of the heads of k and v, the axis before n_q.
+            Neighbouring query heads share one, which is not repeated in memory.
 
     Returns:
         All stages: raw_scores, scores, weights (..., n_q, n_k) and out (..., n_q, d_v).
@@ -93,20 +97,23 @@ def scaled_dot_product(
     >>> stages.weights.tolist(), stages.out.tolist()
     ([[0.5, 0.0, 0.5]], [[0.5, 0.0, 0.5]])
     """
-    d_k = _check(q, k, v)
+    d_k = _check(q, k, v, grouped)
     check_dropout(dropout)
     if scale is None:
         scale = 1.0 if d_k == 0 else d_k**-0.5
-    raw_scores = q @ k.transpose(-1, -2)
+    multiply = per_group if grouped else torch.matmul
+    raw_scores = multiply(q, k.transpose(-1, -2))
     scores = raw_scores * scale
     if on_scores is not None:
         scores = unchanged("on_scores", "the scores", scores, on_scores(scores))
     if score_bias is not None:
         scores = scores + _score_bias(score_bias, scores)
     if mask is not None:
-        scores = scores.masked_fill(~_mask(mask, scores), -torch.inf)
-    if causal:
-        n_q, n_k = scores.shape[-2:]
+        scores = scores.masked_fill(
+            ~fitting_mask(mask, scores.shape, scores.device), -torch.inf
+        )
+    n_q, n_k = scores.shape[-2:]
+    if causal and n_q > 1:  # a query alone stands beside the last key
         look = torch.ones(n_q, n_k, dtype=torch.bool, device=q.device)
         scores = scores.masked_fill(~look.tril(n_k - n_q), -torch.inf)
     weights = _softmax(scores)
@@ -114,7 +121,7 @@ def scaled_dot_product(
     if dropout > 0:
         draw = torch.rand(weights.shape, generator=generator, device=weights.device)
         kept = weights * (draw >= dropout) / (1 - dropout)
-    return Attention(raw_scores, scores, weights, kept @ v)
+    return Attention(raw_scores, scores, weights, multiply(kept, v))
 
 
 def check_dropout(dropout: float) -> None:
@@ -136,7 +143,7 @@ def _softmax(scores: Tensor) -> Tensor:
     return weights.masked_fill(empty, 0.0)
 
 
-def _check(q: Tensor, k: Tensor, v: Tensor) -> int:
+def _check(q: Tensor, k: Tensor, v: Tensor, grouped: bool) -> int:
     sizes = check_tensors(
         {"q": (q, "n_q d_k"), "k": (k, "n_k d_k"), "v": (v, "n_k d_v")}
     )
@@ -145,25 +152,38 @@ def _check(q: Tensor, k: Tensor, v: Tensor) -> int:
             f"q, k and v must have one dtype, but they have {short(q)}, {short(k)} "
             f"and {short(v)}."
         )
+    if grouped and min(q.ndim, k.ndim, v.ndim) > 2 and k.shape[-3] == v.shape[-3]:
+        n_heads, n_kv_heads = q.shape[-3], k.shape[-3]
+        if n_kv_heads == 0 or n_heads % n_kv_heads:
+            raise ShapeError(
+                f"n_heads={n_heads} is not a multiple of n_kv_heads={n_kv_heads}."
+            )
+        if n_heads != n_kv_heads:
+            q, k, v = (x[..., 0, :, :] for x in (q, k, v))
     check_batch(q, k, v)
     return sizes["d_k"]
 
 
-def _mask(mask: Tensor | npt.ArrayLike, scores: Tensor) -> Tensor:
-    look = torch.as_tensor(mask, device=scores.device)
+def fitting_mask(
+    mask: Tensor | npt.ArrayLike,
+    shape: Sequence[int],
+    device: torch.device,
+    bias: str = "score_bias",
+) -> Tensor:
+    """Return the mask as a tensor, or raise unless it fits scores of this shape."""
+    look = torch.as_tensor(mask, device=device)
     if look.dtype != torch.bool:
         raise TypeError(
             f"mask must be boolean (True = may look), but its dtype is {short(look)}; "
-            "numbers to add to the scores are score_bias."
+            f"numbers to add to the scores are {bias}."
         )
-    if fits(look.shape, scores.shape):
+    if fits(look.shape, shape):
         return look
-    shape, wanted = tuple(look.shape), tuple(scores.shape)
     text = (
-        f"mask with shape {shape} does not broadcast to the scores' shape {wanted}, "
-        "which ends in (n_q, n_k)"
+        f"mask with shape {tuple(look.shape)} does not broadcast to the scores' shape "
+        f"{tuple(shape)}, which ends in (n_q, n_k)"
     )
-    if look.ndim == 3 and fits(look[:, None].shape, scores.shape):
+    if look.ndim == 3 and fits(look[:, None].shape, shape):
         text += (
             "; a mask for each sequence of the batch needs an axis of 1 for the heads"
         )

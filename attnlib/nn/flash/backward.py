@@ -1,0 +1,82 @@
+"""Flash attention, backward: every tile of weights is computed once more.
+
+Forward keeps no weights, but with the log-sum-exp of a row they come back without a
+search for the largest score: weights = exp(scores - log_sum_exp). From there the chain
+rule is the usual one, a tile at a time:
+
+    d_v = weights^T d_out
+    d_weights = d_out v^T
+    d_scores = weights * (d_weights - sum_k(weights * d_weights))
+    d_q = scale d_scores k,  d_k = scale d_scores^T q
+
+The sum over all keys needs no pass of its own: it is the same as sum_d(d_out * out).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from attnlib.nn.flash.looks import cut
+from attnlib.nn.flash.plan import LOG2_E, Plan, product
+
+Gradients = tuple[Tensor, Tensor, Tensor, Tensor | None]
+
+
+def flash_backward(
+    plan: Plan,
+    inputs: tuple[Tensor, Tensor, Tensor, Tensor | None],
+    results: tuple[Tensor, Tensor],
+    d_results: tuple[Tensor | None, Tensor | None],
+    bias_too: bool,
+) -> Gradients:
+    """Return the gradients of q, k, v and the bias (if asked for)."""
+    q, k, v, bias = inputs
+    out, log_sum_exp = results
+    d_out, d_log = d_results
+    if d_out is None:
+        d_out = torch.zeros_like(out)
+    if d_log is None:
+        d_log = torch.zeros_like(log_sum_exp)
+    d_q = q.new_empty(q.shape)
+    d_k, d_v = (x.new_zeros(x.shape, dtype=plan.dtype) for x in (k, v))
+    d_bias = None
+    if bias is not None and bias_too:
+        d_bias = bias.new_zeros(bias.shape, dtype=plan.dtype)
+    grow = 1.0 if plan.drop is None else plan.drop.grow
+    room, other_room = plan.room(q), plan.room(q)
+    for part in plan.parts:
+        k_tiles, v_tiles = plan.tiles_of(k, part), plan.tiles_of(v, part)
+        d_k_tiles, d_v_tiles = plan.tiles_of(d_k, part), plan.tiles_of(d_v, part)
+        for queries in plan.blocks:
+            q_i, out_i, d_out_i, log_i, d_log_i = (
+                plan.rows(x, part, queries)
+                for x in (q, out, d_out, log_sum_exp[..., None], d_log[..., None])
+            )
+            blind = log_i == -torch.inf  # they see nothing: their weights must be 0
+            log_i = log_i.masked_fill(blind, torch.inf) * LOG2_E
+            sums = (out_i * d_out_i).sum(-1, keepdim=True)
+            # d log_sum_exp / d scores = weights, so its gradient joins the sum.
+            sums -= d_log_i.masked_fill(blind, 0)
+            d_q_i = torch.zeros_like(q_i)
+            room, other_room = (
+                q_i.new_empty(*q_i.shape[:2], plan.block_k) for _ in "12"
+            )
+            for tile in plan.looks.tiles(part, queries):
+                k_j, v_j = k_tiles[tile.number], v_tiles[tile.number]
+                weights = plan.scores(room, q_i, k_j, tile, bias).sub_(log_i).exp2_()
+                d_scores = product(other_room, d_out_i, v_j.mT, grow)  # d_weights yet
+                kept = weights
+                if plan.drop is not None:
+                    keep = plan.drop.kept(part, queries, tile.keys)
+                    kept = weights * keep
+                    d_scores.mul_(keep)
+                d_v_tiles[tile.number].baddbmm_(kept.mT, d_out_i, alpha=grow)
+                d_scores.sub_(sums).mul_(weights)
+                if d_bias is not None:
+                    place = cut(d_bias, part, queries, tile.keys)
+                    place.add_(plan.by_query(d_scores).sum_to_size(place.shape))
+                d_q_i.baddbmm_(d_scores, k_j, alpha=plan.scale)
+                d_k_tiles[tile.number].baddbmm_(d_scores.mT, q_i, alpha=plan.scale)
+            d_q[*part, :, queries] = plan.by_query(d_q_i)
+    return d_q, d_k.to(k.dtype), d_v.to(v.dtype), d_bias

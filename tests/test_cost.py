@@ -164,6 +164,15 @@ def test_compressed_keys_take_what_two_and_a_quarter_groups_take():
     assert mla == 2.25 * cost.kv_bytes_per_token(60, 1, d_k)
 
 
+def test_what_sharing_saves_in_known_models():
+    saved = {
+        m.name: m.bytes_with_all_heads / m.bytes_per_token for m in cost.KNOWN_CACHES
+    }
+    assert (saved["GPT-2 XL"], saved["Llama-3-8B"], saved["Llama-2-70B"]) == (1, 4, 8)
+    # 128 heads, keys of 128 + 64 and values of 128, beside 512 + 64 numbers for all.
+    assert saved["DeepSeek-V3"] == 128 * (128 + 64 + 128) / (512 + 64)
+
+
 def test_a_window_caps_the_cache():
     mistral = next(m for m in cost.KNOWN_CACHES if m.name == "Mistral-7B")
     full, capped = (

@@ -30,7 +30,7 @@ class Cached:
     n_layers: int
     n_heads: int
     n_kv_heads: int  #   0 where keys and values are kept compressed
-    d_k: int
+    d_k: int  #        of a value, and of a key without what RoPE turns apart
     source: str
     d_latent: int = 0
     d_rotary: int = 0
@@ -46,7 +46,8 @@ class Cached:
     @property
     def bytes_with_all_heads(self) -> int:
         """Bytes if every query head had keys and values of its own (MHA)."""
-        return kv_bytes_per_token(self.n_layers, self.n_heads, self.d_k)
+        d_key = self.d_k + self.d_rotary
+        return kv_bytes_per_token(self.n_layers, self.n_heads, d_key, self.d_k)
 
 
 _SKU = "models/sku_list.py in meta-llama/llama-models"

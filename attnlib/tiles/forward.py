@@ -202,6 +202,7 @@ def forward_kernel(
             scores = q_tile @ chip.load(k, cols, dtype).T
             if hidden is not None:
                 np.copyto(scores, -np.inf, where=hidden)
+            del hidden  # its room is needed now
             state = online_step(state, scores, chip.load(v, cols, dtype))
             if watch is not None:
                 watch(rows, cols, state)

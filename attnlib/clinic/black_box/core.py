@@ -64,7 +64,10 @@ def attend(
     q may have a multiple of the heads of k and v, which neighbours then share.
     """
     if "heads_as_tokens" in faults and q.ndim == 4:
-        q, k, v = (np.swapaxes(a, 1, 2) for a in (q, k, v))
+        n = q.shape[-2]  # with more keys, loops over queries take the first ones
+        q, k, v = (np.swapaxes(a[:, :, :n], 1, 2) for a in (q, k, v))
+        if k.shape[1] < n:
+            raise ValueError(f"n_k={k.shape[1]} is less than n_q={n}.")
         less = faults - {"heads_as_tokens"}
         weights, out = attend(
             q,

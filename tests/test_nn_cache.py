@@ -2,6 +2,8 @@
 
 import copy
 import gc
+import itertools
+import re
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from torch_tools import close, normal, one_thread  # noqa: F401
 
 from attnlib import masks
-from attnlib.nn import KVCache, MultiHeadAttention
+from attnlib.nn import KVCache, MultiHeadAttention, scaled_dot_product
 from attnlib.positions import rope
 from attnlib.shapes import ShapeError
 
@@ -243,3 +245,264 @@ def test_a_cache_of_x_is_none_of_a_memory_and_the_other_way_round():
         attention(x, memory, cache=of_x)
     with pytest.raises(ValueError, match="holds the 4 tokens of a memory; x without"):
         attention(x, cache=of_memory)
+
+
+# Room that is reserved: what was handed out stays, branches do not disturb each other.
+
+
+def text(cuts, n_kv_heads=2):
+    return made(n_kv_heads), normal(2, sum(cuts), 16)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("capacity", [0, 3, 40])
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
+@pytest.mark.parametrize("cuts", [[9], [5, 1, 1, 1, 1], [1] * 9, [3, 4, 2], [0, 2, 7]])
+def test_prefill_in_chunks_and_decoding_is_all_at_once(cuts, n_kv_heads, capacity):
+    for seed in range(3):
+        attention, x = made(n_kv_heads), normal(2, sum(cuts), 16, seed=seed)
+        cache = KVCache(capacity=capacity)
+        outs = [
+            attention(piece, causal=True, cache=cache)
+            for piece in x.split(cuts, dim=-2)
+        ]
+        close(torch.cat(outs, dim=-2), attention(x, causal=True))
+        assert cache.length == sum(cuts)
+
+
+@torch.no_grad()
+def test_room_is_used_again_and_doubles_when_it_is_full():
+    attention, cache, places = made(), KVCache(), []
+    for _ in range(40):
+        attention(normal(2, 1, 16), causal=True, cache=cache)
+        places.append(cache.k.untyped_storage().data_ptr())
+    changes = sum(a != b for a, b in itertools.pairwise(places))
+    assert changes <= 5  # not 39
+    reserved = KVCache(capacity=40)
+    attention(normal(2, 1, 16), causal=True, cache=reserved)
+    first = reserved.k.untyped_storage().data_ptr()
+    for _ in range(39):
+        attention(normal(2, 1, 16), causal=True, cache=reserved)
+    assert reserved.k.untyped_storage().data_ptr() == first
+    assert reserved.k.untyped_storage().nbytes() == 2 * 2 * 40 * 4 * 8
+
+
+@torch.no_grad()
+def test_branches_of_one_cache_do_not_disturb_each_other():
+    attention, x, more = made(), normal(2, 5, 16), normal(2, 4, 16, seed=1)
+    cache = KVCache(capacity=20)
+    attention(x, causal=True, cache=cache)
+    handed = attention(more[:, :1], causal=True, cache=cache, return_stages=True).k
+    before, branch = handed.clone(), copy.copy(cache)
+    for i in (1, 2):
+        attention(more[:, i : i + 1], causal=True, cache=cache)
+    other = attention(more[:, 3:], causal=True, cache=branch)
+    assert torch.equal(handed, before)
+    assert (cache.length, branch.length) == (8, 7)
+    whole = torch.cat([x, more[:, :1], more[:, 3:]], dim=1)
+    close(other, attention(whole, causal=True)[:, -1:])
+    long = torch.cat([x, more[:, :3], more[:, 3:]], dim=1)
+    last = attention(more[:, 3:], causal=True, cache=cache)
+    close(last, attention(long, causal=True)[:, -1:])
+
+
+@torch.no_grad()
+def test_a_cache_whose_tokens_were_changed_or_cut_goes_on_rightly():
+    attention, x = made(), normal(3, 6, 16)
+    cache, order = KVCache(capacity=20), torch.tensor([2, 0, 0])
+    attention(x[:, :5], causal=True, cache=cache)
+    cache.k, cache.v = cache.k[order], cache.v[order]  # beam search chose these
+    out = attention(x[order][:, 5:], causal=True, cache=cache)
+    close(out, attention(x[order], causal=True)[:, 5:])
+    cache.k, cache.v = cache.k[..., :4, :], cache.v[..., :4, :]  # two were taken back
+    out = attention(x[order][:, 4:], causal=True, cache=cache)
+    close(out, attention(x[order], causal=True)[:, 4:])
+
+
+@torch.no_grad()
+def test_a_call_that_fails_does_not_spoil_the_room():
+    attention, x = made(), normal(2, 6, 16)
+    cache = KVCache(capacity=20)
+    attention(x[:, :4], causal=True, cache=cache)
+    with pytest.raises(ShapeError, match="mask with shape"):
+        attention(-x[:, 4:], mask=np.ones((4, 4), bool), cache=cache)
+    out = attention(x[:, 4:], causal=True, cache=cache)
+    close(out, attention(x, causal=True)[:, 4:])
+
+
+def test_gradients_after_decoding_without_them():
+    attention, x = made(), normal(2, 6, 16)
+    cache = KVCache()
+    with torch.no_grad():
+        for i in range(3):
+            attention(x[:, i : i + 1], causal=True, cache=cache)
+    kept = cache.k.clone()
+    late = x[:, 3:5].clone().requires_grad_()
+    out = attention(late, causal=True, cache=cache)
+    with torch.no_grad():  # goes on writing; what autograd saved must not change
+        attention(x[:, 5:], causal=True, cache=copy.copy(cache))
+        attention(x[:, 5:], causal=True, cache=cache)
+    (ours,) = torch.autograd.grad(out.sum(), late)
+    again = x[:, 3:5].clone().requires_grad_()
+    whole = attention(torch.cat([x[:, :3], again], dim=1), causal=True)[:, 3:]
+    (theirs,) = torch.autograd.grad(whole.sum(), again)
+    close(ours, theirs)
+    assert torch.equal(cache.k[..., :3, :], kept)
+
+
+def test_inference_mode_and_after_it():
+    attention, x = made(), normal(2, 5, 16)
+    whole, cache = attention(x, causal=True), KVCache()
+    with torch.inference_mode():
+        first = attention(x[:, :2], causal=True, cache=cache)
+        second = attention(x[:, 2:3], causal=True, cache=cache)
+    with torch.no_grad():
+        rest = [attention(x[:, i : i + 1], causal=True, cache=cache) for i in (3, 4)]
+    close(torch.cat([first, second, *rest], dim=1), whole)
+
+
+# Few KV heads are never expanded.
+
+
+@torch.no_grad()
+def test_decoding_never_expands_the_keys_or_copies_the_cache():
+    attention = MultiHeadAttention(64, 8, n_kv_heads=2)
+    cache, n = KVCache(capacity=5000), 4000
+    cache.append(torch.ones(1, 2, n, 8), torch.ones(1, 2, n, 8))
+    one_cache = cache.k.numel() * cache.k.element_size()
+    with torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
+    ) as profile:
+        attention(torch.ones(1, 1, 64), causal=True, cache=cache)
+    largest = max(event.cpu_memory_usage for event in profile.events())
+    # Scores of 8 heads are n * 8 numbers; the keys of 2 heads are n * 16, expanded 64.
+    assert largest < one_cache
+
+
+def test_grouped_heads_are_repeated_heads():
+    q, k, v = (normal(2, h, 5, 3, seed=h, grad=True) for h in (6, 2, 2))
+    mask = torch.from_numpy(np.random.default_rng(0).random((6, 5, 5)) < 0.7)
+    bias = normal(2, 6, 5, 5)
+    ours = scaled_dot_product(q, k, v, mask, score_bias=bias, grouped=True)
+    wide = (x.repeat_interleave(3, dim=1) for x in (k, v))
+    theirs = scaled_dot_product(q, *wide, mask, score_bias=bias)
+    for stage in ("raw_scores", "scores", "weights", "out"):
+        close(getattr(ours, stage), getattr(theirs, stage))
+    for one, other in zip(
+        torch.autograd.grad(ours.out.sum(), (q, k, v)),
+        torch.autograd.grad(theirs.out.sum(), (q, k, v)),
+        strict=True,
+    ):
+        close(one, other)
+    with pytest.raises(
+        ShapeError, match=re.escape("of q (2, 6), k (2, 2) and v (2, 2)")
+    ):
+        scaled_dot_product(q, k, v)
+    with pytest.raises(ShapeError, match="n_heads=5 is not a multiple of n_kv_heads=2"):
+        scaled_dot_product(q[:, :5], k, v, grouped=True)
+
+
+# Padding on the left, through prefill and decoding.
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("cuts", [[7], [4, 3], [5, 1, 1]])
+@pytest.mark.parametrize("left", [None, 2])
+def test_a_batch_padded_on_the_left_is_each_sequence_alone(cuts, left):
+    attention, lengths = made(), [4, 7]
+    texts = [normal(1, n, 16, seed=n) for n in lengths]
+    x = torch.cat([
+        torch.cat([torch.full((1, 7 - n, 16), 9.0), one], dim=1)
+        for n, one in zip(lengths, texts, strict=True)
+    ])  # fmt: skip
+    real = torch.arange(7) >= 7 - torch.tensor(lengths)[:, None]
+    positions = (real.cumsum(-1) - 1).clamp(min=0)
+    cache, outs, at = KVCache(left=left), [], 0
+    for n in cuts:
+        outs.append(
+            attention(
+                x[:, at : at + n],
+                causal=True,
+                mask=real[:, None, None, : at + n],
+                positions=positions[:, None, at : at + n],
+                cache=cache,
+            )
+        )
+        at += n
+    out = torch.cat(outs, dim=1)
+    for b, (n, one) in enumerate(zip(lengths, texts, strict=True)):
+        mask = None if left is None else masks.window(n, left=left)
+        alone = attention(one, causal=True, mask=mask)
+        close(out[b : b + 1, 7 - n :], alone)
+
+
+# A window: what is out of sight is forgotten.
+
+
+@torch.no_grad()
+@steady
+@given(
+    st.lists(st.integers(0, 5), min_size=1, max_size=6),
+    st.integers(0, 6),
+    st.sampled_from([1, 2, 4]),
+)
+def test_a_cache_of_a_window_is_the_windows_mask(cuts, left, n_kv_heads):
+    attention, x = text(cuts, n_kv_heads)
+    cache, outs = KVCache(left=left), []
+    for piece in x.split(cuts, dim=-2):
+        outs.append(attention(piece, causal=True, cache=cache))
+        assert cache.n_kept <= left
+    whole = attention(x, mask=masks.window(sum(cuts), left=left))
+    close(torch.cat(outs, dim=-2), whole)
+    assert cache.length == sum(cuts)
+
+
+def test_a_cache_of_a_window_has_the_windows_gradients():
+    attention = made()
+    x = normal(2, 8, 16).requires_grad_()
+    cache = KVCache(left=2)
+    outs = [attention(piece, cache=cache) for piece in x.split([3, 1, 4], dim=-2)]
+    whole = attention(x, mask=masks.window(8, left=2))
+    inputs = (x, *attention.parameters())
+    for one, other in zip(
+        torch.autograd.grad(torch.cat(outs, 1).sum(), inputs),
+        torch.autograd.grad(whole.sum(), inputs),
+        strict=True,
+    ):
+        close(one, other)
+
+
+@torch.no_grad()
+def test_a_window_keeps_its_memory_however_long_the_text():
+    attention, cache = made(), KVCache(left=5)
+    places = set()
+    for _ in range(60):
+        attention(normal(2, 1, 16), cache=cache)
+        places.add(cache.k.untyped_storage().data_ptr())
+        assert cache.k.untyped_storage().nbytes() <= 2 * 2 * 12 * 4 * 8
+    assert (cache.length, cache.n_kept) == (60, 5)
+    assert cache.n_bytes == 2 * 2 * 5 * (4 + 4) * 8
+
+
+def test_a_mask_may_count_the_forgotten_tokens_or_not():
+    attention, x = made(), normal(2, 7, 16)
+    real = masks.padding([5, 7], 7)
+    whole = attention(x, mask=real & masks.window(7, left=3))
+    for columns in (slice(None), slice(2, None)):  # 5 - 3 were forgotten
+        cache = KVCache(left=3)
+        first = attention(x[:, :5], mask=real[..., :5], cache=cache)
+        rest = attention(x[:, 5:], mask=real[..., columns], cache=cache)
+        close(torch.cat([first, rest], dim=1), whole)
+    with pytest.raises(TypeError, match="mask must be boolean"):
+        attention(x, mask=np.ones((7, 14)), cache=cache)
+
+
+def test_a_window_and_a_memory_do_not_go_together():
+    attention, memory = made(rotate=None), normal(2, 6, 16)
+    text = "a cache with left=2 forgets tokens; a memory needs a KVCache() that keeps"
+    with pytest.raises(ValueError, match=re.escape(text)):
+        attention(normal(2, 3, 16), memory, cache=KVCache(left=2))
+    with pytest.raises(ShapeError, match="left must be at least 0, but it is -1"):
+        KVCache(left=-1)
+    with pytest.raises(TypeError, match="capacity must be a whole number"):
+        KVCache(capacity=2.5)

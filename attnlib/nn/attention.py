@@ -116,7 +116,10 @@ def scaled_dot_product(
     if causal and n_q > 1:  # a query alone stands beside the last key
         look = torch.ones(n_q, n_k, dtype=torch.bool, device=q.device)
         scores = scores.masked_fill(~look.tril(n_k - n_q), -torch.inf)
-    weights = _softmax(scores)
+    # Looking for empty rows costs more than the softmax; often there can be none.
+    free = mask is None and score_bias is None and on_scores is None
+    some = free and (n_q <= n_k or not causal)
+    weights = torch.softmax(scores, dim=-1) if some else _softmax(scores)
     kept = weights
     if dropout > 0:
         draw = torch.rand(weights.shape, generator=generator, device=weights.device)

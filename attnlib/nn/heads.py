@@ -16,6 +16,16 @@ def merge_heads(x: Tensor) -> Tensor:
     return x.transpose(-3, -2).flatten(-2)
 
 
-def repeat_heads(x: Tensor, group: int) -> Tensor:
-    """Hand each KV head to `group` query heads: head h reads KV head h // group."""
-    return x if group == 1 else x.repeat_interleave(group, dim=-3)
+def per_group(rows: Tensor, shared: Tensor) -> Tensor:
+    """Compute rows @ shared, where neighbouring heads of rows share a head of shared.
+
+    The rows of a group are put below each other, (..., n_kv_heads, group * n, d), so
+    that a shared head is read once for all of them, and never repeated in memory.
+    """
+    if rows.ndim < 3 or shared.ndim < 3 or rows.shape[-3] == shared.shape[-3]:
+        return rows @ shared
+    n_heads, n, n_kv_heads = rows.shape[-3], rows.shape[-2], shared.shape[-3]
+    group = n_heads // n_kv_heads
+    below = rows.reshape(*rows.shape[:-3], n_kv_heads, group * n, rows.shape[-1])
+    found = below @ shared
+    return found.reshape(*found.shape[:-3], n_heads, n, found.shape[-1])

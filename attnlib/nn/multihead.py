@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from attnlib.nn.attention import OnScores, check_dropout, scaled_dot_product
 from attnlib.nn.cache import KVCache
 from attnlib.nn.convert import arguments, copy_weights
-from attnlib.nn.heads import merge_heads, repeat_heads, split_heads
+from attnlib.nn.heads import merge_heads, split_heads
 from attnlib.nn.init import initialise
 from attnlib.nn.inputs import check_inputs
 from attnlib.nn.shapes import unchanged
@@ -176,7 +176,7 @@ class MultiHeadAttention(nn.Module):
                 out.
             mask: boolean, broadcastable to (..., n_heads, n_q, n_k). True = may look.
                 A mask that differs by batch needs an axis of 1 for the heads. With a
-                cache, n_k counts the tokens in it, too.
+                cache, n_k counts all tokens before, too; those it forgot do no harm.
             causal: hide what comes after a query; the last query stands beside the
                 last key.
             score_bias: added to the scores, broadcastable to (..., n_heads, n_q, n_k).
@@ -215,20 +215,21 @@ class MultiHeadAttention(nn.Module):
                 k = unchanged("rotate", "k", k, self.rotate(k, positions))
             if cache is not None:
                 k, v = cache.joined(k, v)
-        group = self.n_heads // self.n_kv_heads
+                mask = cache.look(mask, q, k)
         heads = scaled_dot_product(
             q,
-            repeat_heads(k, group),
-            repeat_heads(v, group),
+            k,
+            v,
             mask,
             causal=causal,
             score_bias=score_bias,
             scale=None if self.qk_norm is None else 1.0,  # the norm has its own
             on_scores=self.on_scores,
             dropout=self.dropout if self.training else 0.0,
+            grouped=True,
         )
         if cache is not None:  # only now: a call that failed leaves it as it was
-            cache.k, cache.v = k, v
+            cache.keep(k, v)
         out: Tensor = self.W_o(merge_heads(heads.out))
         if not return_stages:
             return out

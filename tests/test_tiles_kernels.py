@@ -18,7 +18,7 @@ from tiles_tools import qkv as batched
 from attnlib.attention import scaled_dot_product
 from attnlib.cost import flash_traffic
 from attnlib.shapes import ShapeError
-from attnlib.tiles import ChipFull, over_the_cap, run_kernel
+from attnlib.tiles import ChipFull, Run, over_the_cap, run_kernel
 
 
 def qkv(n_q, n_k, d_k, d_v):
@@ -79,6 +79,12 @@ def test_right_numbers_with_too_much_traffic_are_over_the_cap(kernel, why):
     said = over_the_cap(done, cap(), N_Q, N_K)
     assert said.startswith(f"{done.traffic} bytes went between HBM and the chip, and ")
     assert said.endswith(why)
+
+
+def test_a_cap_is_on_both_directions_together():
+    run_of = {"out": np.zeros((4, 2)), "read": 60, "written": 50, "peak": 0, "flops": 0}
+    assert over_the_cap(Run(**run_of), 110, 4, 4) is None
+    assert over_the_cap(Run(**run_of), 109, 4, 4).startswith("110 bytes went between")
 
 
 def test_a_kernel_gets_the_mask_and_room_for_the_log_sum_exp_if_asked():

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tiles_kernels import (
     keys_outside,
@@ -42,6 +42,7 @@ def meters(chip):
 
 @steady
 @given(counts, counts, sizes, sizes, sizes, sizes, st.booleans())
+@example(9, 2, 3, 2, 3, 2, True)  # tiles of queries that stand before every key
 def test_flash_moves_what_the_formula_says(
     n_q, n_k, d_k, d_v, block_q, block_k, causal
 ):

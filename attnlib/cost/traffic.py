@@ -86,7 +86,7 @@ def flash_traffic(
         rows = min(block_q, n_q - i)
         # Keys up to the last query of the tile, in whole blocks.
         past = max(0, n_k - n_q + i + rows) if causal else n_k
-        blocks = -(-min(past, n_k) // block_k)
+        blocks = -(-past // block_k)
         keys_passing += min(blocks * block_k, n_k)
         queries_passing += rows * blocks
         first_visits += rows if blocks else 0

@@ -53,9 +53,7 @@ def sram_needed(
     block_q, block_k = size("block_q", block_q, 1), size("block_k", block_k, 1)
     d_k = size("d_k", d_k)
     d_v = d_k if d_v is None else size("d_v", d_v)
-    # In the second block of keys there is more on the chip; the causal mask needs room
-    # where the diagonal crosses a tile.
-    n_q, n_k = (2 * block_q if causal else block_q), 2 * block_k
+    n_q, n_k = block_q, 2 * block_k  # the second block may find more on the chip
     q, k, v = (np.zeros(shape, dtype) for shape in ((n_q, d_k), (n_k, d_k), (n_k, d_v)))
     mask = np.ones((n_q, n_k), bool) if masked else None
     sizes = {"block_q": block_q, "block_k": block_k}

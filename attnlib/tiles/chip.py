@@ -36,6 +36,9 @@ class ChipFull(MemoryError):
 class Chip:
     """So many bytes of SRAM, an HBM without end, and a meter on the way between.
 
+    Take a new one for every run: after an error, Python itself may hold tiles of the
+    call that failed, and a notebook holds what a cell ended in.
+
     Args:
         sram_bytes: how many bytes of SRAM there are; without end, if left out.
 

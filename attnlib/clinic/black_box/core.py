@@ -111,7 +111,7 @@ def attend(
         v = k
     elif "values_are_queries" in faults:
         v = q
-    out: Float = np.asarray((s if "scores_mixed" in faults else weights) @ v)
+    out = np.asarray((s if "scores_mixed" in faults else weights) @ v)
     out = out if said is None else out + said
     if "softmax_on_out" in faults:
         out = softmax(out, -1, False)

@@ -70,8 +70,8 @@ class Exam:
         """Ask all ordinary questions, and find what gives these answers."""
         questions, answers, untested = self._answers()
         seen = [answer.out for answer in answers]
-        numbers = [out for out in seen if out is not None]
-        if not any(np.nan_to_num(out).any() for out in numbers):  # blind or too slow
+        given = [out for out in seen if out is not None]
+        if not any(np.nan_to_num(out).any() for out in given):  # blind or too slow
             return Diagnosis(
                 self.told, (), NOTHING, tuple(questions), tuple(answers), untested
             )
@@ -117,10 +117,14 @@ class Exam:
             (2, known[3:], WAYS),
             (2, late, WAYS),
         )
+        read_off: dict[Traits, Found] = {}  # each costs a call of the subject
         for plans in (singles, pairs):
             for most, tried, ways in plans:
                 for traits in tried:
-                    found = self._kinds.numbers(traits, questions, answers)
+                    if traits not in read_off:
+                        numbers = self._kinds.numbers(traits, questions, answers)
+                        read_off[traits] = numbers
+                    found = read_off[traits]
                     variants = self.variants(traits, found, questions)
                     variants.patience = patience
                     readings = variants.find(seen, most, ways)

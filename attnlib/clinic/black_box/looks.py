@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -51,13 +53,13 @@ def _allowed(
     causal = (causal or traits.causal) and "causal_missing" not in faults
     if "causal_unasked" in faults:
         causal = True
-    past = _past(n_q, n_k, given, faults) if causal else None
+    past = _past(n_q, n_k, faults & PAST) if causal else None
     if past is not None and (mask is not None or padding is not None):
         mixed = _mixed(mask, padding, past, faults)
         if mixed is not None:
             return mixed
     if traits.window is not None:
-        near = _near(n_q, n_k, traits, faults)
+        near = _near(n_q, n_k, traits, faults & NEAR)
         past = near if past is None else past & near
     if past is None or given is None:
         return given if past is None else past
@@ -176,7 +178,24 @@ def _of_batch(mask: Truth, shape: tuple[int, ...], faults: Faults) -> Truth:
     return np.asarray(wide[chosen, heads])
 
 
-def _past(n_q: int, n_k: int, given: Truth | None, faults: Faults) -> Truth:
+PAST = frozenset(
+    {
+        "aligned_top_left",
+        "diagonal_missing",
+        "diagonal_missing_nan",
+        "diagonal_next",
+        "triu",
+        "triu_shifted",
+    }
+)
+NEAR = frozenset(
+    {"window_missing", "window_one_more", "window_one_less", "window_halved"}
+    | {"window_top_left"}
+)
+
+
+@lru_cache(maxsize=256)  # thousands of variants hide by the same few tables
+def _past(n_q: int, n_k: int, faults: Faults) -> Truth:
     start = n_k - n_q
     if "aligned_top_left" in faults:
         start = 0
@@ -192,6 +211,7 @@ def _past(n_q: int, n_k: int, given: Truth | None, faults: Faults) -> Truth:
     return past
 
 
+@lru_cache(maxsize=256)
 def _near(n_q: int, n_k: int, traits: Traits, faults: Faults) -> Truth:
     if "window_missing" in faults or traits.window is None:
         return np.ones((n_q, n_k), dtype=np.bool_)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ from attnlib.clinic.black_box.traits import Found, Traits
 from attnlib.clinic.case import Faults
 from attnlib.clinic.families.slopes import ALIBI_SLOPES, alibi_slopes
 from attnlib.positions import rope
+from attnlib.positions.rotary import Layout
 
 Float = npt.NDArray[np.floating]
 
@@ -224,5 +226,35 @@ def rotated(q: Float, k: Float, traits: Traits, faults: Faults) -> tuple[Float, 
 def turned(x: Float, at: npt.NDArray[np.int_], layout: str, traits: Traits) -> Float:
     """Rotate by position, all features or the first few."""
     width = traits.rope_width or x.shape[-1]
-    first = rope(x[..., :width], at, base=traits.rope_base, layout=layout)  # type: ignore[arg-type]
-    return np.concatenate([first, x[..., width:]], axis=-1)
+    told = at.tobytes(), at.dtype.str, at.shape
+    how: Layout = "half" if layout == "half" else "interleaved"
+    cos, sin, partner = _turn(*told, width, x.shape[-1], how, traits.rope_base)
+    return np.asarray(x * cos + x[..., partner] * sin)
+
+
+@lru_cache(maxsize=256)  # thousands of variants turn by the same few angles
+def _turn(
+    places: bytes,
+    kind: str,
+    shape: tuple[int, ...],
+    width: int,
+    d: int,
+    layout: Layout,
+    base: float,
+) -> tuple[Float, Float, npt.NDArray[np.int_]]:
+    """The cosine and signed sine of each feature, and which feature is its partner.
+
+    Read off `rope` itself: a one in each feature shows what it turns into.
+    """
+    at = np.frombuffer(places, dtype=kind).reshape(shape)
+    first = np.arange(width)
+    half = width // 2
+    partner = np.arange(d)
+    partner[:width] = first ^ 1 if layout == "interleaved" else (first + half) % width
+    cos, sin = np.ones((*shape, d)), np.zeros((*shape, d))
+    for i in range(width):
+        one = np.zeros((*shape, width))
+        one[..., i] = 1.0
+        image = rope(one, at, base=base, layout=layout)
+        cos[..., i], sin[..., partner[i]] = image[..., i], image[..., partner[i]]
+    return cos, sin, partner

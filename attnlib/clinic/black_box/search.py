@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations, product
 
 import numpy as np
@@ -30,6 +30,26 @@ Simulate = Callable[[int, Faults], Array]  # (number of the question, faults) ->
 
 
 @dataclass
+class Patience:
+    """How long a search goes on that finds nothing.
+
+    Comparisons are counted, so that every machine says the same of the same subject;
+    seconds bound only what is large.
+    """
+
+    comparisons: float = np.inf
+    seconds: float = np.inf  # of process_time, from the first comparison
+    _until: float | None = None
+
+    def is_over(self) -> bool:
+        """Count one comparison."""
+        self.comparisons -= 1
+        if self._until is None:
+            self._until = time.process_time() + self.seconds
+        return self.comparisons < 0 or time.process_time() > self._until
+
+
+@dataclass
 class Variants:
     """All variants of one kind of attention on one list of questions."""
 
@@ -37,7 +57,7 @@ class Variants:
     slots: Mapping[str, tuple[str, ...]]
     ways: Sequence[Faults] = (RIGHT,)  # of writing: no mistakes, and not counted
     plain: frozenset[int] = frozenset()  # questions on which no way shows
-    until: float = np.inf  # of process_time: then the search is given up
+    patience: Patience = field(default_factory=lambda: Patience())
     known: Callable[[int, Faults], Table] | None = None  # what ran before, by question
     _ran: dict[int, Table] = field(default_factory=dict)
     _silent: dict[tuple[int, str], bool] = field(default_factory=dict)
@@ -105,57 +125,48 @@ class Variants:
         ways: Sequence[Faults],
         beside: str,
     ) -> list[Faults]:
-        def counts(names: tuple[str, ...]) -> bool:
-            if count < 2:
-                return True
-            return beside in names if beside else not SLOW & set(names)
-
-        sets = [
-            frozenset(keys)
-            for names in combinations(self.slots, count)
-            if counts(names)
-            for keys in product(*(self.slots[name] for name in names))
-        ]
         # Where no way shows, all ways are one: these questions thin the sets out first.
-        alone = [(one, RIGHT) for one in sets]
-        for question in sorted(self.plain):
-            alone = self._left(question, seen[question], alone, tolerance)
-        alive = [(one, way) for way in ways for one, _ in alone]
-        for question in range(len(seen)):
-            if question not in self.plain:
-                alive = self._left(question, seen[question], alive, tolerance)
+        plain = sorted(self.plain)
+        others = [number for number in range(len(seen)) if number not in self.plain]
+        sets = sets_of(tuple(self.slots.items()), count, beside)
+        for question in plain:
+            sets = self._left(question, seen[question], sets, RIGHT, tolerance)
         found: dict[Faults, Faults] = {}
-        for faults, way in alive:
-            whole = faults | way
-            if self.fits(whole, seen, tolerance) and self._all_count(faults, way):
-                found.setdefault(faults, whole)
+        for way in ways:
+            alive = sets
+            for question in others:
+                alive = self._left(question, seen[question], alive, way, tolerance)
+            for faults in alive:
+                whole = faults | way
+                if self.fits(whole, seen, tolerance) and self._all_count(faults, way):
+                    found.setdefault(faults, whole)
         return list(found.values())
 
     def _left(
         self,
         question: int,
         yours: Seen,
-        alive: Sequence[tuple[Faults, Faults]],
+        alive: Sequence[Faults],
+        way: Faults,
         tolerance: tuple[float, float],
-    ) -> list[tuple[Faults, Faults]]:
-        """Those that give this answer; nothing when the time is over.
+    ) -> list[Faults]:
+        """Those that give this answer; nothing when the patience is over.
 
         Sets that differ in silent members only are one question, asked once.
         """
-        plain = question in self.plain
         verdicts: dict[Faults, bool] = {}
-        left: list[tuple[Faults, Faults]] = []
-        silent = self._silent_among(question, RIGHT.union(*(s for s, _ in alive)))
-        for faults, way in alive:
-            loud = faults - silent if plain else (faults - silent) | way
+        left: list[Faults] = []
+        silent = self._silent_among(question, RIGHT.union(*alive))
+        for faults in alive:
+            loud = faults - silent
             verdict = verdicts.get(loud)
             if verdict is None:
-                if time.process_time() > self.until:
+                if self.patience.is_over():
                     return []
-                verdict = same(yours, self.out(question, loud), tolerance)
+                verdict = same(yours, self.out(question, loud | way), tolerance)
                 verdicts[loud] = verdict
             if verdict:
-                left.append((faults, way))
+                left.append(faults)
         return left
 
     def _all_count(self, faults: Faults, way: Faults) -> bool:
@@ -189,6 +200,26 @@ class Variants:
             same(yours, self.out(question, faults), tolerance)
             for question, yours in enumerate(seen)
         )
+
+
+@lru_cache(maxsize=32)
+def sets_of(
+    slots: tuple[tuple[str, tuple[str, ...]], ...], count: int, beside: str
+) -> Sequence[Faults]:
+    """All sets of so many mistakes, each of another slot; see `Variants.find`."""
+
+    def counts(names: tuple[str, ...]) -> bool:
+        if count < 2:
+            return True
+        return beside in names if beside else not SLOW & set(names)
+
+    keys = dict(slots)
+    return [
+        frozenset(chosen)
+        for names in combinations(keys, count)
+        if counts(names)
+        for chosen in product(*(keys[name] for name in names))
+    ]
 
 
 def tolerances(seen: Sequence[Seen]) -> tuple[tuple[float, float], ...]:

@@ -50,6 +50,8 @@ def test_d_k_is_even_but_for_what_may_be_refused(takes):
     assert next(q for q in asked if q.name == odd[0]).optional
     assert NARROW % 2 == 0 == WIDE % 2
     assert all(q.k.shape[0] == q.q.shape[0] for q in asked)
+    numbers = [a for one in asked for a in (one.q, one.k) if one.optional is False]
+    assert all(a.all() for a in numbers)  # a norm over few zeros is 0 / 0
 
 
 def test_every_wrong_scale_can_be_told_from_every_other():

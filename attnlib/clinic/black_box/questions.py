@@ -75,10 +75,15 @@ class Maker:
                 mask = self.holes(n_q, n_k)
         if self.takes.equal_d:
             d_v = d_k
-        q = table(self.rng, *front, n_q, d_k)
-        k = table(self.rng, *front, n_k, d_k)
+        q = self.without_zeros(*front, n_q, d_k)
+        k = self.without_zeros(*front, n_k, d_k)
         v = table(self.rng, *front, n_k, d_v)
         return Question(name, q, k, v, mask, causal, optional)
+
+    def without_zeros(self, *shape: int) -> Array:
+        """Random eighths; a norm over few numbers must not meet zeros alone."""
+        drawn = table(self.rng, *shape)
+        return np.where(drawn == 0, -0.125, drawn)
 
     def xray(
         self, name: str, n_q: int, n_k: int, d_k: int, mask: Truth | None = None
@@ -171,7 +176,7 @@ def function_questions(rng: np.random.Generator, takes: Takes) -> list[Question]
             )
     if takes.grouped and make.rank == 4:
         few = make.ask("fewer key heads than query heads", 4, 5, 14, 9, batch=(2, 2))
-        q = table(rng, 2, 6, *few.q.shape[-2:])
+        q = make.without_zeros(2, 6, *few.q.shape[-2:])
         asked.append(Question(few.name, q, few.k, few.v))
     if takes.causal:
         asked += [

@@ -200,14 +200,17 @@ def tiles(
 ) -> tuple[int, int, int]:
     """Queries, keys and KV heads in a tile.
 
-    Along the diagonal of a causal mask half of a tile is wasted, so there the tiles are
-    smaller, and more heads share one.
+    A block of queries costs some calls of torch by itself, so it is long. Along the
+    diagonal of a causal mask, though, half of a tile is wasted: there blocks are
+    shorter, and more heads share one.
     """
-    side = 256 if causal or n_k <= 512 else 512
     block_q, block_k = (
         tile_size(name, side if value is None else value, n)
-        for name, value, n in (("block_q", blocks[0], n_q), ("block_k", blocks[1], n_k))
+        for name, side, value, n in (
+            ("block_q", max(1, (256 if causal else 1024) // group), blocks[0], n_q),
+            ("block_k", 256, blocks[1], n_k),
+        )
     )
     room = SCORES * torch.get_num_threads()
-    n_heads = max(1, room // (group * block_q * block_k))
+    n_heads = room // (group * block_q * block_k)
     return block_q, block_k, max(1, min(n_heads, n_kv_heads))

@@ -36,8 +36,10 @@ def flash_backward(
     d_out, d_log = d_results
     if d_out is None:
         d_out = torch.zeros_like(out)
-    if d_log is None:
-        d_log = torch.zeros_like(log_sum_exp)
+    blind = log_sum_exp == -torch.inf  # queries that see nothing: their weights are 0
+    log2 = log_sum_exp.masked_fill(blind, torch.inf).mul_(LOG2_E)
+    if d_log is not None:
+        d_log = d_log.masked_fill(blind, 0)
     d_q = q.new_empty(q.shape)
     d_k, d_v = (x.new_zeros(x.shape, dtype=plan.dtype) for x in (k, v))
     d_bias = None
@@ -49,30 +51,24 @@ def flash_backward(
         k_tiles, v_tiles = plan.tiles_of(k, part), plan.tiles_of(v, part)
         d_k_tiles, d_v_tiles = plan.tiles_of(d_k, part), plan.tiles_of(d_v, part)
         for queries in plan.blocks:
-            q_i, out_i, d_out_i, log_i, d_log_i = (
-                plan.rows(x, part, queries)
-                for x in (q, out, d_out, log_sum_exp[..., None], d_log[..., None])
+            q_i, out_i, d_out_i, log2_i = (
+                plan.rows(x, part, queries) for x in (q, out, d_out, log2[..., None])
             )
-            blind = log_i == -torch.inf  # they see nothing: their weights must be 0
-            log_i = log_i.masked_fill(blind, torch.inf) * LOG2_E
             sums = (out_i * d_out_i).sum(-1, keepdim=True)
-            # d log_sum_exp / d scores = weights, so its gradient joins the sum.
-            sums -= d_log_i.masked_fill(blind, 0)
+            if d_log is not None:  # d log_sum_exp / d scores = weights
+                sums -= plan.rows(d_log[..., None], part, queries)
             d_q_i = torch.zeros_like(q_i)
-            room, other_room = (
-                q_i.new_empty(*q_i.shape[:2], plan.block_k) for _ in "12"
-            )
             for tile in plan.looks.tiles(part, queries):
                 k_j, v_j = k_tiles[tile.number], v_tiles[tile.number]
-                weights = plan.scores(room, q_i, k_j, tile, bias).sub_(log_i).exp2_()
+                weights = plan.scores(room, q_i, k_j, tile, bias).sub_(log2_i).exp2_()
                 d_scores = product(other_room, d_out_i, v_j.mT, grow)  # d_weights yet
-                kept = weights
                 if plan.drop is not None:
                     keep = plan.drop.kept(part, queries, tile.keys)
-                    kept = weights * keep
                     d_scores.mul_(keep)
-                d_v_tiles[tile.number].baddbmm_(kept.mT, d_out_i, alpha=grow)
                 d_scores.sub_(sums).mul_(weights)
+                if plan.drop is not None:  # out was mixed from what stayed
+                    weights.mul_(keep)
+                d_v_tiles[tile.number].baddbmm_(weights.mT, d_out_i, alpha=grow)
                 if d_bias is not None:
                     place = cut(d_bias, part, queries, tile.keys)
                     place.add_(plan.by_query(d_scores).sum_to_size(place.shape))

@@ -43,7 +43,8 @@ def flash_forward(
                 mixed.mul_(shrink).baddbmm_(weights, v_tiles[tile.number])
             if plan.drop is not None:
                 mixed.mul_(plan.drop.grow)
-            mixed.div_(total + (total == 0))  # a query that sees nothing: 0 / 1
+            # The largest score alone adds 1 to a sum. Where nothing was seen: 0 / 1.
+            mixed.div_(total.clamp(min=1))
             out[*part, :, queries] = plan.by_query(mixed)
             log = (largest + total.log2()) * math.log(2)
             log_sum_exp[*part, :, queries] = plan.by_query(log)[..., 0]

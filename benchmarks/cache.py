@@ -1,0 +1,175 @@
+"""Decoding with the KV cache: against computing all again, and what a token costs.
+
+One layer, d_model 512, 8 heads of 64 in float32, one text. `--quick` decodes a few
+tokens, and so says nothing about speed.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+import torch
+from memory import peak
+from ratios import Row, compare, row, table, threads
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention as sdpa
+
+from attnlib.nn import KVCache, MultiHeadAttention, scaled_dot_product
+
+HEADS, D, D_MODEL = 8, 64, 512
+
+
+def layer(n_kv_heads: int, dtype: torch.dtype = torch.float32) -> MultiHeadAttention:
+    generator = torch.Generator().manual_seed(0)
+    made = MultiHeadAttention(
+        D_MODEL, HEADS, n_kv_heads=n_kv_heads, generator=generator, dtype=dtype
+    )
+    return made.eval()
+
+
+def normal(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn(*shape, generator=generator, dtype=dtype)
+
+
+def decoded(attention: MultiHeadAttention, x: Tensor, **how: int) -> Tensor:
+    """Token by token, with a cache."""
+    cache = KVCache(**how)
+    steps = x.split(1, dim=-2)
+    return torch.cat([attention(s, causal=True, cache=cache) for s in steps], dim=-2)
+
+
+def against_none(n: int, every: int, rounds: int, aim: float | None) -> list[Row]:
+    """All again for each token: at every so-manieth length, that is, times as many."""
+    attention, x = layer(HEADS), normal(1, n, D_MODEL)
+
+    def again() -> None:
+        for last in range(every // 2, n, every):
+            attention(x[:, : last + 1], causal=True)
+
+    runs = {"cached": lambda: decoded(attention, x), "again": again}
+    found = compare(runs, "again", rounds=rounds)
+    times = every / found["cached"].ratio
+    seconds = found["cached"].seconds, found["again"].seconds * every
+    detail = f"{seconds[0]:.2f} s, without a cache {seconds[1]:.1f} s"
+    label = f"{n} tokens, times faster than without a cache"
+    rows = [Row(label, times, aim, True, detail)]
+    exact, x = layer(2, torch.float64), x.double()
+    error = (decoded(exact, x) - exact(x, causal=True)).abs().max()
+    detail = f"largest difference in float64: {error:.1e}"
+    rows.append(
+        Row(
+            "  1e10 times the difference to all at once", 1e10 * error, 1, detail=detail
+        )
+    )
+    return rows
+
+
+def step(n_kv_heads: int, n: int) -> tuple[Callable[[], object], KVCache]:
+    """One more token after n; the same one each time, so that n stays."""
+    attention, x = layer(n_kv_heads), normal(1, 1, D_MODEL)
+    cache = KVCache(capacity=n + 1)
+    cache.append(*(normal(1, n_kv_heads, n, D) for _ in range(2)))
+    k, v = cache.k, cache.v
+
+    def call() -> None:
+        cache.k, cache.v = k, v
+        if cache._room is not None:
+            cache._room.filled = n
+        attention(x, causal=True, cache=cache)
+
+    return call, cache
+
+
+def per_token(n_kv_heads: int, lengths: list[int], rounds: int) -> list[Row]:
+    """What a token costs more after a long text, beside SDPA reading the same cache."""
+    rows = []
+    short, _ = step(n_kv_heads, lengths[0])
+    for n in lengths[1:]:
+        call, cache = step(n_kv_heads, n)
+        q, k, v = normal(1, HEADS, 1, D), cache.k, cache.v
+        assert k is not None
+        assert v is not None
+
+        def read(q: Tensor = q, k: Tensor = k, v: Tensor = v) -> Tensor:
+            return sdpa(q, k, v, enable_gqa=True)
+
+        runs = {"read": read, "token": call, "short": short}
+        found = compare(runs, "read", rounds=rounds)
+        more = found["token"].ratio - found["short"].ratio
+        ms = {name: 1000 * ratio.seconds for name, ratio in found.items()}
+        detail = (
+            f"{ms['token']:.2f} ms, after {lengths[0]}: {ms['short']:.2f}, SDPA alone "
+            f"on this cache: {ms['read']:.2f}"
+        )
+        label = f"{n_kv_heads} KV heads, a token after {n}: what is more / SDPA"
+        rows.append(Row(label, more, 1.25, detail=detail))
+    return rows
+
+
+def grouped(n: int, rounds: int) -> list[Row]:
+    """One query against a cache of few heads, three ways."""
+    rows = []
+    for n_kv_heads in (2, 1):
+        q, k = normal(1, HEADS, 1, D), normal(1, n_kv_heads, n, D)
+        v, group = k.clone(), HEADS // n_kv_heads
+
+        def ours(q: Tensor = q, k: Tensor = k, v: Tensor = v) -> object:
+            return scaled_dot_product(q, k, v, grouped=True)
+
+        def theirs(q: Tensor = q, k: Tensor = k, v: Tensor = v) -> object:
+            return sdpa(q, k, v, enable_gqa=True)
+
+        def repeated(
+            q: Tensor = q, k: Tensor = k, v: Tensor = v, group: int = group
+        ) -> object:
+            return sdpa(q, *(x.repeat_interleave(group, 1) for x in (k, v)))
+
+        runs = {"ours": ours, "sdpa": theirs, "repeated": repeated}
+        found = compare(runs, "sdpa", rounds=rounds)
+        title = f"{n_kv_heads} KV heads, one query, {n} keys: "
+        rows.append(row(title + "ours / SDPA", found, "ours", 0.85))
+        rows.append(row("  keys repeated / SDPA", found, "repeated"))
+    return rows
+
+
+def prepare(n_kv_heads: int, n: int) -> Callable[[], object]:
+    torch.set_grad_enabled(False)
+    call, _ = step(n_kv_heads, n)
+    call()
+    return call
+
+
+def memory(n: int) -> list[Row]:
+    """A step of 2 KV heads needs less than their keys: it repeats nothing."""
+    keys = 2 * n * D * 4 / 1e6
+    mb = peak(prepare, 2, n)
+    detail = f"{mb:.1f} MB; the keys of 2 heads {keys:.1f}, repeated {4 * keys:.1f}"
+    return [Row(f"a token after {n}: memory / keys", mb / keys, 1, detail=detail)]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="few tokens")
+    quick = parser.parse_args().quick
+    rounds = 1 if quick else 7
+    lengths = [16, 64] if quick else [64, 1024, 4096, 16384]
+    if quick:
+        print("quick: short texts; the aims are for long ones.")
+    with torch.no_grad():
+        for number in (1,) if quick else (1, 2):
+            with threads(number):
+                rows = against_none(32 if quick else 256, 8, min(rounds, 3), None)
+                if not quick:
+                    rows += against_none(1024, 16, 3, 40)
+                for n_kv_heads in (8, 2):
+                    rows += per_token(n_kv_heads, lengths, rounds)
+                rows += grouped(lengths[-1], rounds)
+                print(table(f"{number} thread{'s' * (number > 1)}", rows), flush=True)
+    print(table("peak memory", memory(lengths[-1])))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

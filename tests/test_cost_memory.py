@@ -27,7 +27,7 @@ def test_what_a_fused_kernel_keeps_does_not_grow_with_n2():
     )
     assert long == 2 * short
     usual = cost.saved_activations(2048, 512, 8)
-    assert usual.weights == 2 * cost.score_bytes(2048, n_heads=8, itemsize=4)
+    assert usual.weights == cost.score_bytes(2048, n_heads=8, itemsize=4)
     assert usual.linear < usual.weights
 
 

@@ -159,10 +159,22 @@ def test_what_multi_head_attention_saves(n, n_heads, d, batch, causal, dropout):
     assert saved(module, x, causal=causal) == said.total
 
 
-def test_shared_heads_are_copied_before_they_are_saved():
+@pytest.mark.parametrize("shape", [(2, 1, 1, 7), (7, 7)])
+@pytest.mark.parametrize("dropout", [0.0, 0.25])
+def test_a_mask_doubles_the_weights_that_are_saved(shape, dropout):
+    x, mask = torch.randn(2, 7, 24), torch.ones(shape, dtype=torch.bool)
+    said = cost.saved_activations(
+        7, 24, 4, batch=2, mask_size=mask.numel(), dropout=dropout > 0
+    )
+    assert said.weights == 2 * cost.score_bytes(7, n_heads=4, batch=2, itemsize=4)
+    assert saved(MultiHeadAttention(24, 4, dropout=dropout), x, mask=mask) == said.total
+
+
+def test_shared_heads_save_their_keys_once():
     x = torch.randn(2, 7, 24)
-    said = cost.saved_activations(7, 24, 4, batch=2).total
-    assert saved(MultiHeadAttention(24, 4, n_kv_heads=2), x) == said
+    said = cost.saved_activations(7, 24, 4, n_kv_heads=2, batch=2)
+    assert said.k == x.nbytes // 2
+    assert saved(MultiHeadAttention(24, 4, n_kv_heads=2), x) == said.total
 
 
 class Fused(nn.Module):

@@ -1,7 +1,7 @@
 """Activations: what the forward pass keeps for the gradients, and checkpointing.
 
 A product keeps both its factors, a softmax its result. So the usual attention keeps the
-weights of every head, twice, and that is what grows with n^2.
+weights of every head, and that is what grows with n^2.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Saved:
 
     x: int  #        the tokens: W_q, W_k and W_v share them
     q: int
-    k: int  #        one for each query head, where heads share keys: they are copied
+    k: int
     v: int
     weights: int  #  0 if they are recomputed
     flags: int  #    truth values: masks, empty rows, what was dropped
@@ -42,31 +42,35 @@ def saved_activations(
     d_model: int,
     n_heads: int,
     *,
+    n_kv_heads: int | None = None,
     d_k: int | None = None,
     d_v: int | None = None,
     batch: int = 1,
     itemsize: int = 4,
     causal: bool = False,
+    mask_size: int = 0,
     dropout: bool = False,
     fused: bool = False,
 ) -> Saved:
     """Count what `attnlib.nn.MultiHeadAttention` keeps for its gradients.
 
-    2 batch n_heads n^2 itemsize for the weights, and 5 batch n d_model itemsize
+    batch n_heads n^2 itemsize for the weights, and 5 batch n d_model itemsize
 
-    The weights are there twice: as softmax gave them, and with the empty rows set to 0.
-    A fused kernel (flash attention, torch's SDPA) keeps q, k, v, its result and one
-    number a query instead.
+    The weights are there twice where softmax is not the last to touch them: with a mask
+    (empty rows are set to 0) and with dropout. A fused kernel (flash attention, torch's
+    SDPA) keeps q, k, v, its result and one number a query instead.
 
     Args:
         n: how many tokens.
         d_model: how many numbers a token has.
         n_heads: how many query heads.
+        n_kv_heads: how many key and value heads; n_heads if left out.
         d_k: numbers in a query or key of one head; d_model / n_heads if left out.
         d_v: numbers in a value of one head; d_k if left out.
         batch: how many sequences.
         itemsize: bytes a number takes.
-        causal: whether there is a causal mask, a flag for each pair.
+        causal: whether it is causal, a flag for each pair.
+        mask_size: how many truth values a mask has that is handed over; 0 for none.
         dropout: whether weights are dropped, a flag for each weight.
         fused: what a fused kernel keeps, in place of our steps.
 
@@ -84,20 +88,23 @@ def saved_activations(
     >>> usual = saved_activations(1024, 512, 8)
     >>> fused = saved_activations(1024, 512, 8, fused=True)
     >>> usual.total / 2**20, fused.total / 2**20
-    (74.0078125, 10.03125)
+    (42.0, 10.03125)
     """
     n, batch, itemsize = size("n", n), size("batch", batch), size("itemsize", itemsize)
-    h = head_sizes(d_model, n_heads, None, d_k, d_v)
+    mask_size = size("mask_size", mask_size)
+    h = head_sizes(d_model, n_heads, n_kv_heads, d_k, d_v)
     tokens, rows = batch * n * itemsize, batch * h.n_heads * n
     pairs = rows * n
-    flags = 0 if fused else rows + causal * n * n + dropout * pairs
+    flags = mask_size + (rows if mask_size else 0) + dropout * pairs
+    flags += n * n if causal and n > 1 else 0  # one query alone sees every key
+    copies = 2 if mask_size or dropout else 1
     return Saved(
         x=tokens * h.d_model,
         q=tokens * h.n_heads * h.d_k,
-        k=tokens * h.n_heads * h.d_k,
-        v=tokens * h.n_heads * h.d_v,
-        weights=0 if fused else 2 * pairs * itemsize,
-        flags=flags,
+        k=tokens * h.n_kv_heads * h.d_k,
+        v=tokens * h.n_kv_heads * h.d_v,
+        weights=0 if fused else copies * pairs * itemsize,
+        flags=0 if fused else flags,
         mixed=tokens * h.n_heads * h.d_v,
         extra=rows * max(4, itemsize) if fused else 0,
     )

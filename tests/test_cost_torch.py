@@ -11,7 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from torch_tools import one_thread  # noqa: F401
 
 from attnlib import cost
-from attnlib.nn import KVCache, MultiHeadAttention
+from attnlib.nn import KVCache, MultiHeadAttention, flash_attention
 from attnlib.nn.language import LanguageModel, LanguageSizes
 from attnlib.nn.multihead import merge_heads, split_heads
 
@@ -197,6 +197,17 @@ def test_what_the_fused_kernel_saves():
     copied = saved(module, x)
     # W_o may read the kernel's result where it lies: then it is saved once, not twice.
     assert copied in (said.total, said.total - said.mixed)
+
+
+class OurFlash(nn.Module):
+    def forward(self, q, k, v):
+        return flash_attention(q, k, v, causal=True)
+
+
+def test_what_our_flash_attention_saves():
+    q, k, v = (torch.randn(2, 4, 64, 6, requires_grad=True) for _ in range(3))
+    said = cost.saved_activations(64, 24, 4, batch=2, fused=True)
+    assert saved(OurFlash(), q, k, v) == said.total - said.x
 
 
 # Checkpointing.

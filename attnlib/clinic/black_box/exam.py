@@ -26,6 +26,7 @@ from attnlib.clinic.subject import Answer
 from attnlib.shapes import Array
 
 PATIENCE = 60_000  # comparisons of a search that finds nothing
+FIRST = 3  # kinds whose rarer ways of writing are tried first
 SECONDS = 8.0  # of the processor, where each takes long
 
 
@@ -96,7 +97,6 @@ class Exam:
             if right:
                 return verdict(traits, right)
             more += [traits] if traits.other else []
-        patience = Patience(PATIENCE, SECONDS)
         late: tuple[Traits, ...] = ()  # it may be meant to be causal, and fail
         if not any(kind.causal for kind in kinds):
             late = tuple(replace(kind, causal=True) for kind in kinds[:1])
@@ -106,19 +106,22 @@ class Exam:
         singles = (
             (1, sure, WAYS),
             (1, (*known, *rare[:8]), WAYS[:2]),
-            (1, known, WAYS[2:]),
+            (1, known[:FIRST], WAYS[2:]),
             (1, read, WAYS),
             (2, (*sure, *read)[:2], WAYS[:2]),
         )
         pairs = (
-            (2, known[:3], WAYS[:2]),
+            (2, known[:FIRST], WAYS[:2]),
             (1, late, WAYS),
-            (2, known[:3], WAYS[2:]),
-            (2, known[3:], WAYS),
-            (2, late, WAYS),
+            (2, known[FIRST:], WAYS[:2]),
+            (2, late, WAYS[:2]),
+            (2, known[:FIRST], WAYS[2:]),
+            (2, (*known[FIRST:], *late), WAYS[2:]),
+            (1, known[FIRST:], WAYS[2:]),
         )
         read_off: dict[Traits, Found] = {}  # each costs a call of the subject
         for plans in (singles, pairs):
+            patience = Patience(PATIENCE, SECONDS)
             for most, tried, ways in plans:
                 for traits in tried:
                     if traits not in read_off:

@@ -19,6 +19,7 @@ from attnlib.clinic.black_box.traits import NORMS, Traits
 from attnlib.clinic.case import RIGHT
 from attnlib.clinic.subject import Answer
 
+LIKELY = 3  # kinds of which another with places or norms is tried
 BASES = (10000.0, 500000.0, 1000000.0, 100.0)  # of RoPE, as models have them
 
 
@@ -48,9 +49,9 @@ class Kinds:
         signs = self.bench.signs()
         wide = self.told.window is None or self.told.window > 2
         if signs.places and wide and not (self.told.rope or self.told.alibi):
-            kinds = [k for kind in kinds for k in (kind, *self._placed(kind))]
+            kinds += [k for kind in kinds[:LIKELY] for k in self._placed(kind)]
         if signs.normed and several and not self.told.qk_norm:
-            kinds = [k for kind in kinds for k in (kind, *self._normed(kind))]
+            kinds += [k for kind in kinds[:LIKELY] for k in self._normed(kind)]
         return kinds
 
     def _placed(self, kind: Traits) -> Iterator[Traits]:

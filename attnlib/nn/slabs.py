@@ -55,21 +55,20 @@ class Slabs(torch.autograd.Function):
     ) -> Tensor:
         """Compute the result, (heads, group, n_q, d_v)."""
         out = v.new_zeros(*q.shape[:-1], v.shape[-1])
-        # exp2(score - inf) is 0: right for the queries that no tile comes to.
-        log_sum = q.new_full(q.shape[:-1], torch.inf, dtype=computing(q))
+        log_sum = q.new_zeros(q.shape[:-1], dtype=computing(q))
         for tile in plan():
             for heads in _parts(tile, q):
                 rows = _rows(q, heads, tile) * (scale * LOG2E)
                 scores = _scores(rows, _keys(k, heads, tile), tile, q.shape[1])
-                # A row that is hidden throughout must not become -inf - -inf.
+                # -inf - -inf is NaN: of a row hidden throughout subtract a number.
                 largest = scores.amax(-1, keepdim=True).clamp_(min=LEAST)
                 total = scores.sub_(largest).exp2_().sum(-1, keepdim=True)
-                mixed = torch.bmm(scores, _keys(v, heads, tile))
-                mixed.div_(total.masked_fill(total == 0, 1.0))
+                total.clamp_(min=TINY)  # 0 only where all is hidden: 0 / TINY is 0
                 at = (heads, slice(None), tile.rows)
-                out[at] = mixed.view(out[at].shape).to(out.dtype)
-                kept = torch.where(total == 0, torch.inf, largest + total.log2())
-                log_sum[at] = kept.view(log_sum[at].shape)
+                shape = (*out[at].shape[:-1], -1)
+                mixed = torch.bmm(scores, _keys(v, heads, tile))
+                torch.div(mixed.view(shape), total.view(shape), out=out[at])
+                log_sum[at] = total.log2_().add_(largest).view(shape)[..., 0]
         ctx.save_for_backward(q, k, v, log_sum)
         ctx.plan, ctx.scale, ctx.name = plan, scale, name
         return out
@@ -128,7 +127,7 @@ class Gradients(torch.autograd.Function):
         )
 
 
-LEAST = torch.finfo(torch.float32).min
+LEAST, TINY = torch.finfo(torch.float32).min, torch.finfo(torch.float32).tiny
 
 
 def computing(tensor: Tensor) -> torch.dtype:

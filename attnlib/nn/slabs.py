@@ -58,8 +58,8 @@ class Slabs(torch.autograd.Function):
         log_sum = q.new_zeros(q.shape[:-1], dtype=computing(q))
         for tile in plan():
             for heads in _parts(tile, q):
-                rows = _rows(q, heads, tile) * (scale * LOG2E)
-                scores = _scores(rows, _keys(k, heads, tile), tile, q.shape[1])
+                rows, keys = _rows(q, heads, tile), _keys(k, heads, tile)
+                scores = _scores(rows, keys, tile, scale * LOG2E)
                 # -inf - -inf is NaN: of a row hidden throughout subtract a number.
                 largest = scores.amax(-1, keepdim=True).clamp_(min=LEAST)
                 total = scores.sub_(largest).exp2_().sum(-1, keepdim=True)
@@ -102,17 +102,15 @@ class Gradients(torch.autograd.Function):
         d_q, d_k, d_v = (torch.zeros_like(x, dtype=wide) for x in (q, k, v))
         for tile in plan():
             for heads in _parts(tile, q):
-                rows = _rows(q, heads, tile) * (scale * LOG2E)
-                d_rows = _rows(d_out, heads, tile)
+                rows, d_rows = (_rows(x, heads, tile) for x in (q, d_out))
                 keys, values = (_keys(x, heads, tile) for x in (k, v))
-                weights = _scores(rows, keys, tile, q.shape[1])
+                weights = _scores(rows, keys, tile, scale * LOG2E)
                 weights.sub_(_rows(log_sum[..., None], heads, tile)).exp2_()
-                _add(d_v, heads, tile, torch.bmm(weights.mT, d_rows))
+                _add(d_v, heads, tile, weights, d_rows)
                 d_scores = torch.bmm(d_rows, values.mT).mul_(weights)
                 shared = d_scores.sum(-1, keepdim=True)  # a whole row lies in one slab
                 d_scores.addcmul_(weights, shared, value=-1)
-                # `rows` holds scale * log2(e) already; d_scores wants the scale alone.
-                _add(d_k, heads, tile, torch.bmm(d_scores.mT, rows).div_(LOG2E))
+                _add(d_k, heads, tile, d_scores, rows, scale)
                 at = (heads, slice(None), tile.rows)
                 step = torch.bmm(d_scores, keys).mul_(scale)
                 d_q[at] = step.view(d_q[at].shape)
@@ -155,17 +153,29 @@ def _keys(x: Tensor, heads: slice, tile: Tile) -> Tensor:
     return slab.to(computing(x))
 
 
-def _scores(rows: Tensor, keys: Tensor, tile: Tile, group: int) -> Tensor:
-    scores = torch.bmm(rows, keys.mT)
-    if tile.bias is not None:
-        scores.view(len(scores), group, *tile.bias.shape).add_(tile.bias)
-    return scores
+def _scores(rows: Tensor, keys: Tensor, tile: Tile, scale: float) -> Tensor:
+    """scale * rows keys^T + bias, (heads, group * rows, keys)."""
+    if tile.bias is None:
+        return torch.bmm(rows * scale, keys.mT)
+    n_rows, n_keys = tile.bias.shape
+    group = rows.shape[1] // n_rows
+    bias = tile.bias if group == 1 else tile.bias.repeat(group, 1)
+    bias = bias.expand(len(rows), group * n_rows, n_keys)
+    return torch.baddbmm(bias, rows, keys.mT, alpha=scale)
 
 
-def _add(total: Tensor, heads: slice, tile: Tile, slab: Tensor) -> None:
-    """Add what the slab's keys got to the keys they are."""
+def _add(
+    total: Tensor,
+    heads: slice,
+    tile: Tile,
+    weights: Tensor,
+    rows: Tensor,
+    scale: float = 1.0,
+) -> None:
+    """Add scale * weights^T rows to the keys that the slab is made of."""
     at = 0
     for run in tile.runs:
         width = run.stop - run.start
-        total[heads, run] += slab[:, at : at + width]
+        part = weights[:, :, at : at + width]
+        total[heads, run].baddbmm_(part.mT, rows, alpha=scale)
         at += width

@@ -19,6 +19,8 @@ from attnlib.shapes import ShapeError, size
 
 ROWS = 64  # queries in a tile: more compute too much outside, fewer wait for Python
 
+ALIGN = 16  # slabs begin at a multiple of it: products of round sizes are faster
+
 
 def window_attention(
     q: Tensor,
@@ -128,6 +130,7 @@ class Windows:
             yield from self._tile(rows, slice(0, self._last(rows)))
         for rows in _blocks(n_global, self.n_q, ROWS):
             start = max(0, self._position(rows.start) - self.left)
+            start -= start % ALIGN
             stop = min(self.n_k, self._position(rows.stop) + self.right)
             shown = min(self.n_global, self._last(rows))  # global keys
             if shown < start:

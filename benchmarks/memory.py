@@ -50,7 +50,8 @@ def peak(prepare: Prepare, *arguments: Any) -> float:
 def slope(points: Mapping[int, float]) -> float:
     """By which power of n the memory grows: from the first point to the last."""
     least, most = min(points), max(points)
-    return math.log(points[most] / points[least]) / math.log(most / least)
+    grown = max(points[most], 1e-3) / max(points[least], 1e-3)  # tiny ones may be 0
+    return math.log(grown) / math.log(most / least)
 
 
 def _measure(pipe: Connection, prepare: Prepare, arguments: tuple[Any, ...]) -> None:

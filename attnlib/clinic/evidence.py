@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from attnlib.clinic import (
+    measures_cost,
     measures_heads,
     measures_layers,
     measures_masks,
@@ -39,6 +40,7 @@ MEASURES: dict[str, Measure] = {
     **measures_spread.MEASURES,
     **measures_stability.MEASURES,
     **measures_torch.MEASURES,
+    **measures_cost.MEASURES,
 }
 
 

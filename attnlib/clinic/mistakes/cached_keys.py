@@ -1,0 +1,137 @@
+"""Mistakes of new tokens that look at a cache."""
+
+from attnlib.clinic.catalogue import Mistake
+
+_ORDER = (
+    "A cache holds what came before, so the new tokens stand behind it: old ones "
+    "first, then new ones. The causal mask counts on that order."
+)
+_AXIS = (
+    "Keys are (..., n, d_k). Tokens stand on the last axis but one, with a batch and "
+    "without."
+)
+_PLACE = "New token i stands at place n_old + i of the text, and sees all up to itself."
+_KEPT = "The next call gets what this one returns, and needs every token so far."
+
+MISTAKES = (
+    Mistake(
+        "cache_new_first",
+        "",
+        "The new tokens stand before the old ones",
+        _ORDER,
+        "Exchange the two that are joined.",
+    ),
+    Mistake(
+        "cache_keys_new_first",
+        "",
+        "New keys stand before the old ones, and new values behind them",
+        _ORDER + " Now weight j meets the value of another token.",
+        "Join keys and values in the same order.",
+    ),
+    Mistake(
+        "cache_values_new_first",
+        "",
+        "New values stand before the old ones, and new keys behind them",
+        _ORDER + " Now weight j meets the value of another token.",
+        "Join keys and values in the same order.",
+    ),
+    Mistake(
+        "cache_first_axis",
+        "",
+        "Axis 0 is taken for that of the tokens",
+        _AXIS + " Axis 0 is theirs only where there is no batch.",
+        "Count axes from the end, where you join and where you ask for a size.",
+    ),
+    Mistake(
+        "cache_axis_of_heads",
+        "",
+        "Old and new are joined along the axis of heads, or of the batch",
+        _AXIS,
+        "Count axes from the end.",
+    ),
+    Mistake(
+        "cache_own_missing",
+        "M19",
+        "The new tokens look at the cache only, not at themselves",
+        _PLACE + " The cache has to grow before it is looked at.",
+        "Join first, then attend.",
+    ),
+    Mistake(
+        "causal_at_start_only",
+        "M19",
+        "Nothing hides the future once there is something in the cache",
+        _PLACE + " One new token has no future to hide. Several have, also behind a "
+        "cache: a prompt that is read in pieces.",
+        "The same mask for every call, with an offset of n_old.",
+    ),
+    Mistake(
+        "causal_behind_cache_only",
+        "M19",
+        "Nothing hides the future while the cache is empty",
+        _PLACE + " With an empty cache n_old is 0, and the rule is the same.",
+        "The same mask for every call, with an offset of n_old.",
+    ),
+    Mistake(
+        "cache_hidden",
+        "M19",
+        "The new tokens do not see the cache",
+        _PLACE + " All of the cache came before.",
+        "Attend over the joined keys; in the mask the columns of the cache are True.",
+    ),
+    Mistake(
+        "cache_oldest_hidden",
+        "",
+        "The oldest token of the cache is hidden",
+        _PLACE + " The first token counts as well.",
+        "Where does your slice of the cache begin?",
+    ),
+    Mistake(
+        "kept_nothing_new",
+        "",
+        "The cache comes back as it was, without the new tokens",
+        _KEPT,
+        "Return the joined keys and values.",
+    ),
+    Mistake(
+        "kept_new_only",
+        "",
+        "Only the new tokens are kept",
+        _KEPT,
+        "Return the joined keys and values.",
+    ),
+    Mistake(
+        "kept_keys_twice",
+        "",
+        "The keys are kept twice, and the values are lost",
+        _KEPT,
+        "What stands third in your return?",
+    ),
+    Mistake(
+        "kept_swapped",
+        "",
+        "Keys and values are returned in each other's place",
+        "out, keys, values is the order that the docstring asks for.",
+        "What stands second in your return?",
+    ),
+    Mistake(
+        "kept_scaled",
+        "M03",
+        "The keys are kept divided by √d_k",
+        _KEPT + " The next call divides again, so that old keys are scaled twice.",
+        "Scale the scores, not what is kept.",
+    ),
+    Mistake(
+        "kept_last_dropped",
+        "",
+        "The newest token is not kept",
+        _KEPT,
+        "Return the joined keys and values, all of them.",
+    ),
+    Mistake(
+        "kept_first_dropped",
+        "",
+        "The oldest token is dropped from the cache",
+        _KEPT + " Dropping is for attention with a window (lesson 13).",
+        "Return the joined keys and values, all of them.",
+    ),
+)

@@ -86,10 +86,10 @@ def evidence(name):
 @pytest.mark.parametrize(
     ("name", "numbers"),
     [
-        ("no scale", ("1.732 times", "√d_k is 1.732")),
-        ("divided by d_k", ("0.577 times", "1/√d_k is 0.577")),
+        ("no scale", ("3.162 times", "√d_k is 3.162")),
+        ("divided by d_k", ("0.316 times", "1/√d_k is 0.316")),
         ("softmax over queries", ("columns sum to 1",)),
-        ("hidden after the softmax", ("0.349, not to 1",)),
+        ("hidden after the softmax", ("0.261, not to 1",)),
         ("mask inverted", ("gives 1 of its weight to keys it may not look at",)),
         ("a weak fill", ("a score of -1e+04",)),
         ("an empty row is NaN", ("1 may look at nothing", "NaN throughout")),

@@ -93,8 +93,8 @@ def _read(edge: Edge, asked: tuple[Any, Answer]) -> tuple[Table, Table, Mask] | 
     if edge.has("weights_transposed"):
         weights = np.swapaxes(weights, -1, -2)
     if edge.has("axis_second_last"):
-        turned = (np.swapaxes(a, -1, -2) for a in (weights, scores, allowed))
-        weights, scores, allowed = turned
+        weights, scores = np.swapaxes(weights, -1, -2), np.swapaxes(scores, -1, -2)
+        allowed = np.swapaxes(allowed, -1, -2)
     return weights, scores, allowed
 
 

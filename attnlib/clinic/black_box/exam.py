@@ -113,10 +113,10 @@ class Exam:
         pairs = (
             (2, known[:FIRST], WAYS[:2]),
             (1, late, WAYS),
+            (2, known[:1], WAYS[2:]),
             (2, known[FIRST:], WAYS[:2]),
             (2, late, WAYS[:2]),
-            (2, known[:FIRST], WAYS[2:]),
-            (2, (*known[FIRST:], *late), WAYS[2:]),
+            (2, (*known[1:], *late), WAYS[2:]),
             (1, known[FIRST:], WAYS[2:]),
         )
         read_off: dict[Traits, Found] = {}  # each costs a call of the subject

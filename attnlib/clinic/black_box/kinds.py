@@ -35,24 +35,25 @@ class Kinds:
         """Kinds that fit who sees whom, whether places count and whether lengths do."""
         first = (self.told, *self.guesses)
         kinds = list(first)
-        several = True  # keys that the last query sees; one alone hides all lengths
         if self.told.window is not None and not self.told.causal:
-            sees = self.bench.sees()
-            ahead, several = bool(np.triu(sees, 1).any()), bool(sees[-1].sum() > 1)
+            ahead = bool(np.triu(self.bench.sees(), 1).any())
             kinds.sort(
                 key=lambda kind: kind.both_sides != ahead or kind.causal == ahead
             )
         elif not self.told.causal:
             sees = self.bench.sees()
-            several = bool(sees[-1].sum() > 1)
             kinds = [k for traits in first for k in influence.kinds(sees, traits)]
         signs = self.bench.signs()
         wide = self.told.window is None or self.told.window > 2
         if signs.places and wide and not (self.told.rope or self.told.alibi):
             kinds += [k for kind in kinds[:LIKELY] for k in self._placed(kind)]
-        if signs.normed and several and not self.told.qk_norm:
+        if signs.normed and not self.told.qk_norm and self._compares():
             kinds += [k for kind in kinds[:LIKELY] for k in self._normed(kind)]
         return kinds
+
+    def _compares(self) -> bool:
+        """Whether the last query sees several keys; one alone hides all lengths."""
+        return bool(self.bench.sees()[-1].sum() > 1)
 
     def _placed(self, kind: Traits) -> Iterator[Traits]:
         """The same with RoPE or ALiBi."""

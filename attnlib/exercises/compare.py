@@ -61,7 +61,12 @@ def _axes(part: Part, ndim: int) -> list[str]:
 
 
 def difference(
-    part: Part, mine: Result, good: Result, wrong: Result, case: Case, names: list[str]
+    part: Part,
+    mine: Result,
+    good: Result,
+    wrong: Result,
+    case: Case,
+    names: Sequence[str],
 ) -> str:
     """The first case that differs, in at most a dozen lines of numbers."""
     lines = len(stubs.shown(good).splitlines())

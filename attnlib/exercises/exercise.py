@@ -24,6 +24,8 @@ How to add one to lesson NN, in `attnlib/exercises/lesson_NN.py`:
 8. Where the answer is written in PyTorch: `tensors=True`. Cases and family stay NumPy;
    each array becomes a tensor just before the call, and in-place changes are seen. The
    solution takes `torch` and `F` from `attnlib.clinic.tensors`, which import late.
+   Where the answer is no function of arrays, `around=` makes one of it, such as
+   `kernels.on_a_chip`; the cases hold the arguments of what it makes.
 9. An answer that is a check of attentions: `HuntExercise`, graded by the arena. An
    answer that is an input on which a bug shows: `WitnessExercise`. See lesson 17.
 10. Three hints: where to look; the idea; nearly the line. None holds the solution.
@@ -70,6 +72,7 @@ class Law:
 
     name: str
     broken: Callable[[Call], str | None]
+    opening: str = "I know no such mistake, but this should always hold"
 
 
 def source_of(solution: Callable[..., object]) -> str:
@@ -88,6 +91,7 @@ def stub_of(name: str, source: str) -> str:
 
 # Calls an answer safely. Gives its arrays, or None if it raised or gave no numbers.
 Call = Callable[..., tuple[Result, ...] | None]
+Around = Callable[[Callable[..., object]], Callable[..., object]]
 
 
 @dataclass(frozen=True, eq=False)  # by identity, so that tables can be cached
@@ -106,6 +110,21 @@ class Exercise:
     laws: tuple[Law, ...] = ()
     advice: str = ""  # what to say when shapes do not fit, beside the shapes
     tensors: bool = False  # the answer is called with tensors, not with arrays
+    around: Around | None = None  # what is called in place of the answer, made of it
+
+    def called(self, answer: Callable[..., object]) -> Callable[..., object]:
+        """What is called with the arguments of a case."""
+        return answer if self.around is None else self.around(answer)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the arguments of a case."""
+        return tuple(inspect.signature(self.called(self.solution)).parameters)
+
+    def handed(self, case: Case) -> tuple[object, ...]:
+        """Arguments for the answer itself: those of a case, or as many as it takes."""
+        n_taken = len(inspect.signature(self.solution).parameters)
+        return case.args if self.around is None else (None,) * n_taken
 
     @cached_property
     def solution_source(self) -> str:

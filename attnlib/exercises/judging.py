@@ -76,7 +76,8 @@ def judge_function(
     if wrong or not callable(answer):
         return Verdict("type", text.not_yet(name, wrong))
     table = exercise.table(seed)
-    arguments = stubs.wrong_arguments(exercise.solution, answer, table.cases[0].args)
+    handed = exercise.handed(table.cases[0])
+    arguments = stubs.wrong_arguments(exercise.solution, answer, handed)
     if arguments:
         return Verdict("type", text.not_yet(name, arguments))
     clock = Clock(limit)
@@ -125,7 +126,7 @@ def _call(
         if drawn:
             draw()
         given = as_tensors(given) if exercise.tensors else given
-        return read(answer(*given), exercise.returns, wanted)
+        return read(exercise.called(answer)(*given), exercise.returns, wanted)
 
     ran = run(read_answer, args, clock.next())
     clock.add(ran.waited)
@@ -221,7 +222,8 @@ def _first_slip(exercise: Exercise, seen: _Answer, table: Table) -> _Found | Non
         if seen.sentences[i]:
             said = seen.sentences[i]
             if said == text.RETURNS_NONE:
-                none = stubs.none_arguments(exercise.solution, case.args)
+                called = exercise.called(exercise.solution)
+                none = stubs.none_arguments(called, case.args)
                 said = explain.returned_none(seen.function, none)
             return "type", text.returned(said, case.name), ()
         for part, mine, good in zip(
@@ -252,8 +254,8 @@ def _first_slip(exercise: Exercise, seen: _Answer, table: Table) -> _Found | Non
 def _changed_input(exercise: Exercise, seen: _Answer, table: Table) -> str:
     for case, ran in zip(table.cases, seen.runs, strict=True):
         if ran.changed:
-            names = stubs.argument_names(exercise.solution)
-            return text.mutates([names[i] for i in ran.changed], case.name)
+            changed = [exercise.names[i] for i in ran.changed]
+            return text.mutates(changed, case.name)
     return ""
 
 
@@ -275,7 +277,7 @@ def _unnamed(exercise: Exercise, seen: _Answer, table: Table, clock: Clock) -> _
         ):
             wrong = ~close(mine, good)
             if wrong.any():
-                names = stubs.argument_names(exercise.solution)
+                names = exercise.names
                 said = compare.difference(part, mine, good, wrong, case, names)
                 return "differs", said.replace(text.UNKNOWN, simple or text.UNKNOWN), ()
     return "differs", text.value_wrong(), ()
@@ -312,5 +314,5 @@ def _broken_law(
         except _LawTimedOut:
             return "timeout", text.timed_out(clock.limit, law.name), ()
         if sentence:
-            return "law", text.law(law.name, sentence), ()
+            return "law", text.law(law.name, sentence, law.opening), ()
     return None

@@ -87,7 +87,8 @@ def wrong_answers(name: str) -> tuple[Wrong, ...]:
     if isinstance(exercise, Exercise):
         solution, source = exercise.solution, exercise.solution_source
         first = exercise.cases(np.random.default_rng(0))[0]
-        call = inspect.signature(solution).bind(*first.args).arguments
+        called = exercise.called(solution)
+        call = inspect.signature(called).bind(*first.args).arguments
         return tuple(
             Wrong(mutant.changed, mutant.make(solution))
             for mutant in mutants(name, source, call)
@@ -175,7 +176,7 @@ def _result(
 ) -> Sequence[Any] | None:
     def called(*given: object) -> Any:
         given = as_tensors(given) if exercise.tensors else given
-        return read(function(*given), exercise.returns, ()).arrays
+        return read(exercise.called(function)(*given), exercise.returns, ()).arrays
 
     ran = run(called, args)
     return None if ran.error is not None else ran.value  # type: ignore[return-value]

@@ -98,11 +98,6 @@ def _plain(signature: inspect.Signature) -> str:
     return str(inspect.Signature(parameters))
 
 
-def argument_names(solution: Callable[..., object]) -> list[str]:
-    """The names of the arguments, in order."""
-    return list(inspect.signature(solution).parameters)
-
-
 def none_arguments(
     solution: Callable[..., object], args: tuple[object, ...]
 ) -> list[str]:

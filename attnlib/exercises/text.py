@@ -245,8 +245,8 @@ def other_reading(names: Sequence[str]) -> str:
     return f"It could also be: {listed(names)}. Both look the same from outside."
 
 
-def law(name: str, sentence: str) -> str:
-    return f"I know no such mistake, but this should always hold: {name}.\n{sentence}"
+def law(name: str, sentence: str, opening: str) -> str:
+    return f"{opening}: {name}.\n{sentence}"
 
 
 UNKNOWN = "I know no such mistake."

@@ -286,7 +286,9 @@ class LanguageModel(nn.Module):
             raise ValueError(
                 f"temperature must not be negative, but it is {temperature}."
             )
-        caches = [KVCache() for _ in self.layers] if use_cache else None
+        caches = None
+        if use_cache:
+            caches = [KVCache(capacity=n + n_new) for _ in self.layers]
         for _ in range(n_new):
             new = ids if caches is None else ids[..., caches[0].length :]
             logits = self(new, caches=caches)[..., -1, :]

@@ -83,20 +83,19 @@ def window_and_global(
             f"causal hides what comes after a query, but right={right} shows it; take "
             "right=0, or causal=False."
         )
-    # Upright as in `window`: first the global keys, then the neighbours that are not.
-    near = neighbours(n_q, n_k, left, right)
-    near = np.where(near < n_global, -1, near)
-    far = np.broadcast_to(np.arange(n_global), (n_q, n_global))
-    positions = n_k - n_q + np.arange(n_q)
-    if causal:
-        far = np.where(far <= positions[:, None], far, -1)
     # The first rows are whole: queries that are global themselves.
+    positions = n_k - n_q + np.arange(n_q)
     n_whole = int((positions < n_global).sum())
     look = np.ones((n_whole, n_k), bool)
     if causal:
         look &= np.arange(n_k) <= positions[:n_whole, None]
     whole = scaled_dot_product(q[..., :n_whole, :], k, v, look, scale=scale)
-    keys = np.concatenate([far, near], axis=1)[n_whole:]
+    # The others stand behind all global keys, and see them. Upright as in `window`:
+    # first the global keys, then the neighbours that are none.
+    near = neighbours(n_q, n_k, left, right)[n_whole:]
+    near = np.where(near < n_global, -1, near)
+    far = np.broadcast_to(np.arange(n_global), (len(near), n_global))
+    keys = np.concatenate([far, near], axis=1)
     weights = softmax(upright_scores(q[..., n_whole:, :], k, keys, scale))
     out = np.concatenate([whole.out, mix(weights, v, keys)], axis=-2)
     n_pairs = int(look.sum() + (keys >= 0).sum())

@@ -85,6 +85,45 @@ def test_one_query_with_causal_sees_every_key():  # SDPA's is_causal shows it on
     close(ours, sdpa(q, k, v))
 
 
+# Additive bias, with its gradient summed over what it was repeated along.
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (5, 7),
+        (4, 5, 7),
+        (2, 1, 5, 7),
+        (2, 4, 1, 7),
+        (4, 1, 1),
+        (1, 5, 1),
+        (),
+        (2, 4, 5, 7),
+    ],
+)
+@pytest.mark.parametrize("n_kv_heads", [4, 2])
+def test_a_bias_has_its_gradient(shape, n_kv_heads):
+    q = normal(2, 4, 5, 3, grad=True)
+    k = normal(2, n_kv_heads, 7, 3, seed=1, grad=True)
+    v = normal(2, n_kv_heads, 7, 2, seed=2, grad=True)
+    bias = normal(*shape, seed=3, grad=True)
+    ours = flash_attention(q, k, v, bias=bias, **SMALL)
+    wide = (x.repeat_interleave(4 // n_kv_heads, 1) for x in (k, v))
+    theirs = sdpa(q, *wide, bias.expand(2, 4, 5, 7))
+    same(ours, theirs, q, k, v, bias)
+
+
+def test_a_bias_of_minus_infinity_hides():
+    q, k, v = heads(5, 7)
+    mask = coin(5, 7)
+    mask[1] = False
+    bias = torch.zeros(5, 7, dtype=torch.float64).masked_fill(~mask, -torch.inf)
+    bias.requires_grad_()
+    ours = flash_attention(q, k, v, bias=bias, **SMALL)
+    assert torch.autograd.grad(ours.sum(), bias, retain_graph=True)[0].isfinite().all()
+    same(ours, flash_attention(q, k, v, mask=mask), q, k, v)
+
+
 # Rows that see nothing.
 
 

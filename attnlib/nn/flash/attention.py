@@ -18,8 +18,8 @@ from attnlib.nn.flash.plan import Plan
 from attnlib.shapes import size
 
 # 2^18 scores in float32 are 1 MB: what a core keeps near. Smaller tiles pay more for
-# every call of torch, larger ones wait for the memory.
-SCORES = 2**18
+# every call of torch, larger ones wait for the memory. Other devices want much at once.
+SCORES, ELSEWHERE = 2**18, 2**24
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,9 @@ def _plan(
     batch, n_kv_heads, group, n_q, _ = given.q.shape
     n_k, device = given.k.shape[-2], given.q.device
     dtype = torch.promote_types(given.q.dtype, torch.float32)
-    block_q, block_k, n_heads = tiles(n_kv_heads, group, n_q, n_k, causal, blocks)
+    block_q, block_k, n_heads = tiles(
+        n_kv_heads, group, n_q, n_k, causal, blocks, device
+    )
     heads = batch, n_kv_heads, group
     return Plan(
         batch=batch,
@@ -197,6 +199,7 @@ def tiles(
     n_k: int,
     causal: bool,
     blocks: tuple[int | None, int | None],
+    device: torch.device,
 ) -> tuple[int, int, int]:
     """Queries, keys and KV heads in a tile.
 
@@ -211,6 +214,6 @@ def tiles(
             ("block_k", 256, blocks[1], n_k),
         )
     )
-    room = SCORES * torch.get_num_threads()
+    room = SCORES * torch.get_num_threads() if device.type == "cpu" else ELSEWHERE
     n_heads = room // (group * block_q * block_k)
     return block_q, block_k, max(1, min(n_heads, n_kv_heads))

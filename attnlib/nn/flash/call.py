@@ -47,8 +47,12 @@ class FlashGradients(torch.autograd.Function):
     """An operation of its own, so that asking for its gradient is an error."""
 
     @staticmethod
-    def forward(ctx: Any, plan: Plan, bias_too: bool, *tensors: Any) -> Gradients:
+    def forward(plan: Plan, bias_too: bool, *tensors: Any) -> Gradients:
         return flash_backward(plan, tensors[:4], tensors[4:6], tensors[6:], bias_too)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        pass
 
     @staticmethod
     def backward(ctx: Any, *_: Any) -> Any:

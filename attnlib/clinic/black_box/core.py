@@ -43,10 +43,6 @@ HIDING = {  # faults that say what becomes of hidden scores
 }
 
 
-class Unforeseen(Exception):
-    """What a variant gives here depends on more than is modelled: anything fits."""
-
-
 def attend(
     q: Float,
     k: Float,

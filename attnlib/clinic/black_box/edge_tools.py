@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from attnlib.clinic.black_box.core import Unforeseen
 from attnlib.clinic.black_box.exam import Diagnosis, Exam
+from attnlib.clinic.black_box.scores import Unforeseen
 from attnlib.clinic.black_box.search import Seen, same, tolerances
 from attnlib.clinic.case import Faults
 from attnlib.clinic.match import HALF_PRECISION

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attnlib.clinic.black_box.core import Unforeseen
 from attnlib.clinic.black_box.edge_tools import Shown
 from attnlib.clinic.black_box.exam import Diagnosis, Exam
+from attnlib.clinic.black_box.scores import Unforeseen
 from attnlib.clinic.black_box.search import Seen, same
 from attnlib.clinic.black_box.slots import HARMLESS
 from attnlib.clinic.case import Case, Faults, Outcome, View

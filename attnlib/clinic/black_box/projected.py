@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from attnlib.clinic.black_box.core import Unforeseen, attend
+from attnlib.clinic.black_box.core import attend
 from attnlib.clinic.black_box.looks import PADDING, Truth
+from attnlib.clinic.black_box.scores import Unforeseen
 from attnlib.clinic.black_box.traits import NOTHING, PLAIN, Found, Traits
 from attnlib.clinic.case import RIGHT, Faults
 from attnlib.clinic.families.splits import merge_heads, split_heads

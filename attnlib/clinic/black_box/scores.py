@@ -17,6 +17,10 @@ from attnlib.positions.rotary import Layout
 Float = npt.NDArray[np.floating]
 
 
+class Unforeseen(Exception):
+    """What a variant gives here depends on more than is modelled: anything fits."""
+
+
 def scores(
     q: Float, k: Float, v: Float, traits: Traits, faults: Faults, found: Found
 ) -> Float:
@@ -68,6 +72,8 @@ def bias(
     n_heads = shape[-3] if len(shape) > 2 else 1
     slopes = np.asarray(alibi_slopes(n_heads, faults=faults & set(ALIBI_SLOPES.faults)))
     if "slopes_other" in faults:
+        if f"slope_{n_heads - 1}" not in found:  # they were read off fewer heads
+            raise Unforeseen
         slopes = np.array([found[f"slope_{h}"] for h in range(n_heads)])
     start = 0 if "alibi_from_zero" in faults else n_k - n_q
     apart = np.arange(n_k) - (np.arange(n_q) + start)[:, None]

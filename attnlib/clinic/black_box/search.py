@@ -17,8 +17,8 @@ from itertools import combinations, product
 
 import numpy as np
 
-from attnlib.clinic.black_box.core import Unforeseen
 from attnlib.clinic.black_box.remembered import Table
+from attnlib.clinic.black_box.scores import Unforeseen
 from attnlib.clinic.case import RIGHT, Faults
 from attnlib.clinic.match import EXACT, HALF_PRECISION, SINGLE_PRECISION
 from attnlib.shapes import Array

@@ -4,11 +4,8 @@
 import numpy as np
 
 from attnlib import tiles
-from attnlib.clinic.families.tiles import (
-    ONLINE_UPDATE,
-    TILE_GRAD_Q,
-    TILED_ATTENTION,
-)
+from attnlib.clinic.families.tile_gradients import TILE_GRAD_Q
+from attnlib.clinic.families.tiles import ONLINE_UPDATE, TILED_ATTENTION
 from attnlib.clinic.probes_tiles import grad_cases, tiled_cases, update_cases
 from attnlib.exercises import kernels
 from attnlib.exercises.exercise import Exercise, Part

@@ -29,8 +29,8 @@ def kv_bytes(n_layers, n_heads, n_kv_heads, d_k, n, batch, window):
     n_heads: query heads; n_kv_heads of them have keys and values
     d_k: numbers in a key of one head, and in a value
     n: tokens in each text so far   batch: how many texts
-    window: how many tokens a query sees, itself included, or None for all; older
-        ones are dropped
+    window: how many tokens a query sees, itself included, or None for all;
+        older ones are dropped
     returns: the bytes for all layers and texts together
     """
     kept = n if window is None else min(n, window)
@@ -41,7 +41,7 @@ def cached_step(q, k, v, old_k, old_v):
     """Let new tokens look at a cache and at themselves, causally.
 
     q, k: of the new tokens, (..., n_new, d_k)   v: (..., n_new, d_v)
-    old_k: keys of all tokens before, (..., n_old, d_k)   old_v: (..., n_old, d_v)
+    old_k, old_v: of all tokens before, (..., n_old, d_k) and (..., n_old, d_v)
     n_old may be 0; the new tokens come right after the old ones
     returns: out (..., n_new, d_v), and what the next call needs: all keys
         (..., n_old + n_new, d_k), all values (..., n_old + n_new, d_v)
@@ -58,7 +58,7 @@ def grouped_attention(q, k, v):
 
     q: (..., n_heads, n_q, d_k)   k: (..., n_kv_heads, n_k, d_k)
     v: (..., n_kv_heads, n_k, d_v)   no mask
-    n_heads is a multiple of n_kv_heads; neighbouring query heads share a key head
+    n_heads is a multiple of n_kv_heads; neighbours share a key head
     returns: (..., n_heads, n_q, d_v)
     """
     *batch, n_heads, n_q, d_k = q.shape

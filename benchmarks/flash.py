@@ -50,6 +50,8 @@ class Sizes:
     half: tuple[int, ...] = (1024, 2048)
     special: int = 2048
     memory: tuple[int, ...] = (2048, 4096, 8192, 16384)
+    kinds: tuple[str, ...] = ("full", "causal", "padding", "dropout")
+    phases: tuple[bool, ...] = (False, True)  # whether backward, too
     rounds: int = 7
     aims: bool = True
 
@@ -62,7 +64,7 @@ class Sizes:
         return min(self.rounds, {4096: 5, 8192: 3}.get(n, self.rounds))
 
 
-QUICK = Sizes((32, 64), (32,), 32, (32, 64), 2, aims=False)
+QUICK = Sizes((32,), (32,), 32, (32, 64), ("padding",), (True,), 2, aims=False)
 
 
 def tensors(n: int, dtype: torch.dtype = torch.float32, d_v: int = D) -> list[Tensor]:

@@ -20,6 +20,8 @@ class Points(Protocol):
     """Which lengths, and whether there are aims."""
 
     memory: tuple[int, ...]
+    kinds: tuple[str, ...]
+    phases: tuple[bool, ...]  # whether backward, too
 
     def aim(self, most: float | None) -> float | None: ...
 
@@ -57,8 +59,8 @@ def memory(points: Points) -> Iterator[Row]:
     """How it grows with n, and ours beside SDPA's."""
     lengths = points.memory
     last = lengths[-1]
-    for kind in ("full", "causal", "padding", "dropout"):
-        for both in (False, True):
+    for kind in points.kinds:
+        for both in points.phases:
             of_n = {n: peak(prepared, "ours", kind, both, n) for n in lengths}
             phase = "forward + backward" if both else "forward"
             said = "  ".join(f"n={n}: {mb:.1f}" for n, mb in of_n.items())

@@ -135,10 +135,13 @@ def flash_attention(
     """
     given = inside(q, k, v, mask, bias)
     drop = _drop(dropout, seed)
-    plan = _plan(given, causal, _scale(scale, q.shape[-1]), (block_q, block_k), drop)
-    out, log_sum_exp = flash_call(plan, given.q, given.k, given.v, given.bias)
+    tensors = (given.q, given.k, given.v, given.bias)
+    log_too = return_log_sum_exp or _trained(*tensors)
+    number = _scale(scale, q.shape[-1])
+    plan = _plan(given, causal, number, (block_q, block_k), drop, log_too)
+    out, log_sum_exp = flash_call(plan, *tensors)
     out = out.view(*given.shape, out.shape[-1])
-    if return_log_sum_exp:
+    if return_log_sum_exp and log_sum_exp is not None:
         return Flash(out, log_sum_exp.view(given.shape))
     return out
 
@@ -149,6 +152,7 @@ def _plan(
     scale: float,
     blocks: tuple[int | None, int | None],
     drop: tuple[float, int] | None,
+    log_too: bool,
 ) -> Plan:
     batch, n_kv_heads, group, n_q, _ = given.q.shape
     n_k, device = given.k.shape[-2], given.q.device
@@ -170,7 +174,14 @@ def _plan(
         looks=Looks(given.mask, causal, (n_q, n_k), block_k, (dtype, device)),
         drop=None if drop is None else Drop(*drop, heads, (n_q, n_k), device),
         dtype=dtype,
+        log_too=log_too,
     )
+
+
+def _trained(*tensors: Tensor | None) -> bool:
+    """Whether there will be a backward."""
+    asked = any(x is not None and x.requires_grad for x in tensors)
+    return asked and torch.is_grad_enabled()
 
 
 def _drop(dropout: float, seed: int | None) -> tuple[float, int] | None:

@@ -14,8 +14,8 @@ from attnlib.nn.flash.plan import Plan
 
 def flash_call(
     plan: Plan, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None
-) -> tuple[Tensor, Tensor]:
-    """Return out and the log-sum-exp, both with their gradients."""
+) -> tuple[Tensor, Tensor | None]:
+    """Return out and, where it is wanted, the log-sum-exp, with their gradients."""
     out, log_sum_exp = FlashCall.apply(plan, q, k, v, bias)  # type: ignore[no-untyped-call]
     return out, log_sum_exp
 
@@ -26,7 +26,7 @@ class FlashCall(torch.autograd.Function):
     @staticmethod
     def forward(
         plan: Plan, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor | None]:
         return flash_forward(plan, q, k, v, bias)
 
     @staticmethod

@@ -18,10 +18,11 @@ from attnlib.nn.flash.plan import Plan
 
 def flash_forward(
     plan: Plan, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None
-) -> tuple[Tensor, Tensor]:
-    """Return out, and for every query the log of the sum of its exponentials."""
-    out = q.new_empty(*q.shape[:-1], v.shape[-1])
-    log_sum_exp = q.new_empty(q.shape[:-1], dtype=plan.dtype)
+) -> tuple[Tensor, Tensor | None]:
+    """Return out and, where it is wanted, the log of the sum of the exponentials."""
+    out, log_sum_exp = q.new_empty(*q.shape[:-1], v.shape[-1]), None
+    if plan.log_too:
+        log_sum_exp = q.new_empty(q.shape[:-1], dtype=plan.dtype)
     room = plan.room(q)
     for part in plan.parts:
         k_tiles, v_tiles = plan.tiles_of(k, part), plan.tiles_of(v, part)
@@ -46,6 +47,7 @@ def flash_forward(
             # The largest score alone adds 1 to a sum. Where nothing was seen: 0 / 1.
             mixed.div_(total.clamp(min=1))
             out[*part, :, queries] = plan.by_query(mixed)
-            log = (largest + total.log2()) * math.log(2)
-            log_sum_exp[*part, :, queries] = plan.by_query(log)[..., 0]
+            if log_sum_exp is not None:
+                log = (largest + total.log2()) * math.log(2)
+                log_sum_exp[*part, :, queries] = plan.by_query(log)[..., 0]
     return out, log_sum_exp

@@ -36,6 +36,7 @@ class Plan:
     looks: Looks
     drop: Drop | None
     dtype: torch.dtype  # what is computed in: float32, or float64
+    log_too: bool  # whether anybody wants the log-sum-exp: backward, or the caller
 
     @property
     def parts(self) -> Iterator[Part]:

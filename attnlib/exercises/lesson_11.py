@@ -168,8 +168,8 @@ EXERCISES = (
             "Neighbours: a plain reshape of q to (..., n_kv_heads, group * n_q, d_k) "
             "puts them below each other. It moves nothing.",
             "attention.scaled_dot_product takes the folded queries with k and v as "
-            "they are. Then reshape its .out back; `*batch, n_heads, n_q, d_k = "
-            "q.shape` keeps whatever stands in front.",
+            "they are. Then reshape its .out back; a name with a star, `*batch`, takes "
+            "whatever stands in front.",
         ),
         "np.repeat gives the same numbers, and reads every key as many times as there "
         "are heads in a group. Reading is what decoding waits for.",
@@ -214,7 +214,9 @@ EXERCISES = (
             Misconception(
                 3, "That is how many GiB one text takes. How many texts go into 60?"
             ),
-            Misconception(19, "Does the last one not fit? 20 texts of 3 GiB are 60."),
+            Misconception(
+                19, "Texts of 3 GiB fill 60 GiB without a rest: does one more fit?"
+            ),
         ),
         tolerance=1e-6,
         form="One whole number is wanted.",

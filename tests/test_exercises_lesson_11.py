@@ -1,0 +1,445 @@
+"""Lesson 11: answers as people write them, right and wrong, and what they are told."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from attnlib import attention, cost, masks
+from attnlib.exercises import get, judge, names
+from attnlib.exercises.lesson_11 import pieces_are_the_whole
+from attnlib.nn import KVCache, MultiHeadAttention
+
+LESSON = ("kv_bytes", "cached_step", "grouped_attention", "texts_that_fit")
+attend = attention.scaled_dot_product
+
+
+def test_the_lesson_has_these_exercises_and_their_minutes_fit_into_its_text():
+    assert set(names(11)) == set(LESSON)
+    assert sum(get(name).minutes for name in LESSON) == 28
+
+
+@pytest.mark.parametrize("name", LESSON)
+def test_the_solution_passes_and_the_stub_is_not_started(name):
+    exercise = get(name)
+    space = {"np": np, "attention": attention, "masks": masks}
+    exec(exercise.solution_source, space)
+    assert judge(name, space[name]).passed
+    exec(exercise.stub_source, space)
+    assert judge(name, space[name]).status == "not started"
+
+
+def test_no_hint_holds_the_solution():
+    for name in LESSON:
+        exercise = get(name)
+        body = exercise.solution_source.split('"""')[-1]
+        lines = [line.strip() for line in body.splitlines() if len(line.strip()) > 20]
+        for line in lines:
+            assert not any(line in hint for hint in exercise.hints), line
+
+
+def test_the_solution_is_what_the_library_does():
+    """Against torch modules that were written apart from it."""
+    generator = torch.Generator().manual_seed(3)
+    module = MultiHeadAttention(8, 4, n_kv_heads=2, generator=generator).double()
+    x = torch.randn(6, 8, generator=generator, dtype=torch.float64)
+    step = get("cached_step").solution
+    grouped = get("grouped_attention").solution
+    cache, k, v = KVCache(), np.zeros((4, 0, 2)), np.zeros((4, 0, 2))
+    with torch.no_grad():
+        for piece in x.split([3, 1, 2]):
+            s = module(piece, causal=True, cache=cache, return_stages=True)
+            new = [a.numpy().repeat(2, axis=0)[:, -len(piece) :] for a in (s.k, s.v)]
+            out, k, v = step(s.q.numpy(), *new, k, v)
+            assert np.allclose(out, s.mixed.numpy(), atol=1e-12)
+        s = module(x, return_stages=True)
+        found = grouped(s.q.numpy(), s.k.numpy(), s.v.numpy())
+    assert np.allclose(found, s.mixed.numpy(), atol=1e-12)
+
+
+def test_the_bytes_are_those_of_the_library():
+    count = get("kv_bytes").solution
+    for m in cost.KNOWN_CACHES:
+        if m.n_kv_heads:
+            of_token = count(m.n_layers, m.n_heads, m.n_kv_heads, m.d_k, 1, 1, None)
+            assert of_token == m.bytes_per_token
+    args = (32, 32, 8, 128, 9000, 3, 4096)
+    assert count(*args) == cost.cache_bytes(131072, 9000, batch=3, window=4096)
+
+
+# --- right answers written another way --------------------------------------------
+def step_by_loops(q, k, v, old_k, old_v):
+    """Token by token: no mask is needed then."""
+    keys, values, outs = old_k, old_v, []
+    for i in range(q.shape[-2]):
+        keys = np.concatenate((keys, k[..., i : i + 1, :]), -2)
+        values = np.concatenate((values, v[..., i : i + 1, :]), -2)
+        outs.append(attend(q[..., i : i + 1, :], keys, values).out)
+    return np.concatenate(outs, -2), keys, values
+
+
+def step_in_plain_numpy(q, k, v, old_k, old_v):
+    keys, values = np.concatenate((old_k, k), -2), np.concatenate((old_v, v), -2)
+    n_new, n = q.shape[-2], keys.shape[-2]
+    scores = q @ np.swapaxes(keys, -1, -2) / math.sqrt(q.shape[-1])
+    scores = np.where(np.tri(n_new, n, n - n_new, dtype=bool), scores, -np.inf)
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True) @ values, keys, values
+
+
+def step_with_a_mask_for_several(q, k, v, old_k, old_v):
+    keys, values = np.concatenate((old_k, k), -2), np.concatenate((old_v, v), -2)
+    n = q.shape[-2]
+    look = masks.causal(n, keys.shape[-2]) if n > 1 else None
+    return [attend(q, keys, values, look).out, keys, values]
+
+
+def step_with_padded_queries(q, k, v, old_k, old_v):
+    """Asks for the old tokens too, and throws their rows away."""
+    keys, values = np.concatenate((old_k, k), -2), np.concatenate((old_v, v), -2)
+    n = keys.shape[-2]
+    out = attend(np.concatenate((old_k, q), -2), keys, values, masks.causal(n, n)).out
+    return out[..., n - q.shape[-2] :, :], keys, values
+
+
+def grouped_by_repeat(q, k, v):
+    group = q.shape[-3] // k.shape[-3]
+    return attend(q, np.repeat(k, group, -3), np.repeat(v, group, -3)).out
+
+
+def grouped_by_broadcast(q, k, v):
+    *batch, n_heads, n, d = q.shape
+    n_kv = k.shape[-3]
+    cut = q.reshape(*batch, n_kv, n_heads // n_kv, n, d)
+    out = attend(cut, k[..., :, None, :, :], v[..., :, None, :, :]).out
+    return out.reshape(*batch, n_heads, n, -1)
+
+
+def grouped_by_loop(q, k, v):
+    group = q.shape[-3] // k.shape[-3]
+    outs = [
+        attend(q[..., h, :, :], k[..., h // group, :, :], v[..., h // group, :, :]).out
+        for h in range(q.shape[-3])
+    ]
+    return np.stack(outs, axis=-3)
+
+
+def grouped_by_einsum(q, k, v):
+    *batch, n_heads, n, d = q.shape
+    cut = q.reshape(*batch, k.shape[-3], -1, n, d)
+    scores = np.einsum("...gaqd,...gkd->...gaqk", cut, k) / d**0.5
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    out = np.einsum("...gaqk,...gkd->...gaqd", e / e.sum(-1, keepdims=True), v)
+    return out.reshape(*batch, n_heads, n, v.shape[-1])
+
+
+def bytes_by_library(n_layers, n_heads, n_kv_heads, d_k, n, batch, window):
+    per = cost.kv_bytes_per_token(n_layers, n_kv_heads, d_k)
+    return cost.cache_bytes(per, n, batch=batch, window=window)
+
+
+def bytes_by_ifs(n_layers, n_heads, n_kv_heads, d_k, n, batch, window):
+    if window is not None and window < n:
+        n = window
+    return 4.0 * n_layers * n_kv_heads * d_k * n * batch
+
+
+RIGHT = [
+    ("cached_step", step_by_loops),
+    ("cached_step", step_in_plain_numpy),
+    ("cached_step", step_with_a_mask_for_several),
+    ("cached_step", step_with_padded_queries),
+    ("grouped_attention", grouped_by_repeat),
+    ("grouped_attention", grouped_by_broadcast),
+    ("grouped_attention", grouped_by_loop),
+    ("grouped_attention", grouped_by_einsum),
+    ("kv_bytes", bytes_by_library),
+    ("kv_bytes", bytes_by_ifs),
+]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("name", "answer"), RIGHT)
+def test_another_right_way_passes(name, answer, seed):
+    verdict = judge(name, answer, seed)
+    assert verdict.passed, verdict.text
+
+
+@pytest.mark.parametrize("value", [20, 20.0, np.int64(20), np.array(20)])
+def test_twenty_texts_fit(value):
+    assert judge("texts_that_fit", value).passed
+
+
+# --- wrong answers, as people write them ------------------------------------------
+def step(look=masks.causal, old_first=True, kept=None, axis=-2, q_times=1.0):
+    """A step with one part replaced."""
+
+    def cached_step(q, k, v, old_k, old_v):
+        pairs = ((old_k, k), (old_v, v))
+        keys, values = (
+            np.concatenate(pair if old_first else pair[::-1], axis) for pair in pairs
+        )
+        seen = look(q.shape[-2], keys.shape[-2]) if look else None
+        out = attend(q * q_times, keys, values, seen).out
+        return (out, keys, values) if kept is None else (out, *kept(keys, values, k, v))
+
+    return cached_step
+
+
+def new_only(q, k, v, old_k, old_v):
+    n = q.shape[-2]
+    out = attend(q, k, v, masks.causal(n, n)).out
+    return out, np.concatenate((old_k, k), -2), np.concatenate((old_v, v), -2)
+
+
+def old_only(q, k, v, old_k, old_v):
+    out = attend(q, old_k, old_v).out
+    return out, np.concatenate((old_k, k), -2), np.concatenate((old_v, v), -2)
+
+
+def mask_at_start(q, k, v, old_k, old_v):
+    return step(None if old_k.shape[-2] else masks.causal)(q, k, v, old_k, old_v)
+
+
+def sizes_from_the_front(q, k, v, old_k, old_v):
+    keys, values = np.concatenate((old_k, k), -2), np.concatenate((old_v, v), -2)
+    return attend(q, keys, values, masks.causal(len(q), len(keys))).out, keys, values
+
+
+def never_scaled(q, k, v, old_k, old_v):
+    return step()(q * q.shape[-1] ** 0.5, k, v, old_k, old_v)
+
+
+def grouped(key_of=None, value_of=None, fold=None, unfold=None):
+    """Grouped attention with one part replaced."""
+
+    def grouped_attention(q, k, v):
+        *batch, n_heads, n, _ = q.shape
+        n_kv = k.shape[-3]
+        heads, group = np.arange(n_heads), n_heads // n_kv
+        of_k = key_of(heads, n_kv, group) if key_of else heads // group
+        of_v = value_of(heads, n_kv, group) if value_of else of_k
+        if fold:
+            q = fold(q, n_kv, group)
+        out = attend(q, np.take(k, of_k, -3), np.take(v, of_v, -3)).out
+        cut = out.reshape(*batch, n_kv, group, n, v.shape[-1])
+        return unfold(cut) if unfold else out
+
+    return grouped_attention
+
+
+def tiled(heads, n_kv, group):
+    return heads % n_kv
+
+
+def in_order(heads, n_kv, group):
+    return heads // group
+
+
+def tokens_first(q, n_kv, group):
+    return np.swapaxes(q, -3, -2).reshape(q.shape)
+
+
+def by_stride(q, n_kv, group):
+    *batch, _, n, d = q.shape
+    cut = q.reshape(*batch, group, n_kv, n, d)
+    return np.swapaxes(cut, -4, -3).reshape(q.shape)
+
+
+def joined(cut, *order):
+    *batch, n_kv, group, n, d = cut.shape
+    return np.swapaxes(cut, *order).reshape(*batch, n_kv * group, n, d)
+
+
+def counts(formula):
+    def kv_bytes(n_layers, n_heads, n_kv_heads, d_k, n, batch, window):
+        kept = n if window is None else min(n, window)
+        return formula(n_layers, n_heads, n_kv_heads, d_k, n, batch, window, kept)
+
+    return kv_bytes
+
+
+WRONG = [
+    ("cached_step", step(None), {"causal_missing"}),
+    (
+        "cached_step",
+        step(lambda a, b: np.tri(a, b, dtype=bool)),
+        {"aligned_top_left"},
+    ),
+    ("cached_step", step(lambda a, b: ~masks.causal(a, b)), {"triu_shifted"}),
+    ("cached_step", step(old_first=False), {"cache_new_first"}),
+    ("cached_step", step(axis=0), {"cache_first_axis"}),
+    ("cached_step", step(kept=lambda keys, values, k, v: (k, v)), {"kept_new_only"}),
+    (
+        "cached_step",
+        step(kept=lambda keys, values, k, v: (keys, keys)),
+        {"kept_keys_twice"},
+    ),
+    (
+        "cached_step",
+        step(kept=lambda keys, values, k, v: (values, keys)),
+        {"kept_swapped"},
+    ),
+    (
+        "cached_step",
+        step(kept=lambda keys, values, k, v: (keys[..., 1:, :], values[..., 1:, :])),
+        {"kept_first_dropped"},
+    ),
+    ("cached_step", new_only, {"cache_hidden"}),
+    ("cached_step", old_only, {"cache_own_missing"}),
+    ("cached_step", mask_at_start, {"causal_at_start_only"}),
+    ("cached_step", sizes_from_the_front, {"cache_first_axis"}),
+    ("cached_step", never_scaled, {"scale_missing"}),
+    ("grouped_attention", grouped(tiled), {"kv_heads_tiled"}),
+    ("grouped_attention", grouped(tiled, in_order), {"kv_keys_tiled"}),
+    ("grouped_attention", grouped(in_order, tiled), {"kv_values_tiled"}),
+    (
+        "grouped_attention",
+        grouped(lambda h, n_kv, group: 0 * h),
+        {"kv_head_first_only"},
+    ),
+    (
+        "grouped_attention",
+        grouped(lambda h, n_kv, group: n_kv - 1 - h // group),
+        {"kv_heads_reversed"},
+    ),
+    (
+        "grouped_attention",
+        grouped(lambda h, n_kv, group: np.minimum(h // n_kv, n_kv - 1)),
+        {"kv_group_is_count"},
+    ),
+    ("grouped_attention", grouped(fold=tokens_first), {"group_tokens_first"}),
+    ("grouped_attention", grouped(fold=by_stride), {"group_folded_by_stride"}),
+    (
+        "grouped_attention",
+        grouped(unfold=lambda cut: joined(cut, -4, -3)),
+        {"group_heads_permuted"},
+    ),
+    (
+        "grouped_attention",
+        grouped(unfold=lambda cut: cut.mean(axis=-3)),
+        {"group_out_mean"},
+    ),
+    ("grouped_attention", grouped(unfold=lambda cut: cut), {"group_axis_kept"}),
+    (
+        "grouped_attention",
+        grouped(unfold=lambda cut: cut[..., 0, :, :]),
+        {"group_out_first"},
+    ),
+    (
+        "kv_bytes",
+        counts(lambda lay, h, kv, d, n, b, w, kept: 4 * lay * h * d * kept * b),
+        {"cache_all_heads"},
+    ),
+    (
+        "kv_bytes",
+        counts(lambda lay, h, kv, d, n, b, w, kept: 2 * lay * kv * d * kept * b),
+        {"cache_half"},
+    ),
+    (
+        "kv_bytes",
+        counts(lambda lay, h, kv, d, n, b, w, kept: lay * kv * d * kept * b),
+        {"cache_quarter"},
+    ),
+    (
+        "kv_bytes",
+        counts(lambda lay, h, kv, d, n, b, w, kept: 8 * lay * kv * d * kept * b),
+        {"cache_double"},
+    ),
+    (
+        "kv_bytes",
+        counts(lambda lay, h, kv, d, n, b, w, kept: 4 * kv * d * kept * b),
+        {"cache_one_layer"},
+    ),
+    (
+        "kv_bytes",
+        counts(lambda lay, h, kv, d, n, b, w, kept: 4 * lay * kv * d * kept),
+        {"cache_one_text"},
+    ),
+    (
+        "kv_bytes",
+        counts(lambda lay, h, kv, d, n, b, w, kept: 4 * lay * kv * d * n * b),
+        {"window_not_used"},
+    ),
+    (
+        "kv_bytes",
+        counts(lambda lay, h, kv, d, n, b, w, kept: 4 * lay * kv * d * (w or n) * b),
+        {"window_always_full"},
+    ),
+    (
+        "kv_bytes",
+        counts(
+            lambda lay, h, kv, d, n, b, w, kept: 4 * lay * kv * d * kept * b / 2**30
+        ),
+        {"cache_in_gib"},
+    ),
+    (
+        "kv_bytes",
+        counts(lambda lay, h, kv, d, n, b, w, kept: 4 * lay * kv * d * n * n * b),
+        {"cache_squared"},
+    ),
+    (
+        "kv_bytes",
+        counts(lambda lay, h, kv, d, n, b, w, kept: 2 * lay * h * d * kept * b),
+        {"cache_all_heads", "cache_half"},
+    ),
+]
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(("name", "answer", "keys"), WRONG)
+def test_a_wrong_answer_is_named(name, answer, keys, seed):
+    verdict = judge(name, answer, seed)
+    assert {m.key for m in verdict.mistakes} == keys, verdict.text
+
+
+def test_a_mistake_without_a_name_breaks_a_law():
+    """An answer that forgets what lies more than four tokens back."""
+
+    def forgets(q, k, v, old_k, old_v):
+        return step()(q, k, v, old_k[..., -1:, :], old_v[..., -1:, :])
+
+    assert pieces_are_the_whole(get("cached_step").solution) is None
+    said = pieces_are_the_whole(forgets)
+    assert said is not None
+    assert "in pieces of 2, 3 and 1" in said
+
+
+def test_a_shape_that_does_not_fit_is_said_with_its_names():
+    def nothing_shared(q, k, v):
+        return attend(q, k, v).out
+
+    def out_only(q, k, v, old_k, old_v):
+        return step()(q, k, v, old_k, old_v)[0]
+
+    assert "q has n_heads tables" in judge("grouped_attention", nothing_shared).text
+    assert "return out, keys, values" in judge("cached_step", out_only).text
+
+
+@pytest.mark.parametrize(
+    ("value", "word"),
+    [
+        (4, "40 key heads"),
+        (40, "Half"),
+        (80, "Two factors"),
+        (10, "float32"),
+        (5, "float64"),
+        (960, "One layer"),
+        (160, "One key head"),
+        (327680, "tokens fit"),
+        (26, "80 GiB"),
+        (27, "80 GiB"),
+        (3, "GiB one text"),
+        (19, "3 GiB"),
+        (7, "not it"),
+        ("20", "text in quotes"),
+    ],
+)
+def test_another_number_of_texts_is_told_why(value, word):
+    verdict = judge("texts_that_fit", value)
+    assert not verdict.passed
+    assert word in verdict.text
+    assert "20 texts" not in verdict.text

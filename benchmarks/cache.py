@@ -1,22 +1,25 @@
 """Decoding with the KV cache: against computing all again, and what a token costs.
 
 One layer, d_model 512, 8 heads of 64 in float32, one text. `--quick` decodes a few
-tokens, and so says nothing about speed.
+tokens and aims at nothing; a full run writes benchmarks/results/cache.json.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import torch
 from memory import peak
-from ratios import Row, compare, row, table, threads
+from ratios import Row, compare, row, threads
+from tables import Tables
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention as sdpa
 
 from attnlib.nn import KVCache, MultiHeadAttention, scaled_dot_product
 
+RESULTS = Path(__file__).resolve().parent / "results" / "cache.json"
 HEADS, D, D_MODEL = 8, 64, 512
 
 
@@ -184,14 +187,15 @@ def memory(n: int) -> list[Row]:
     return [Row(f"a token after {n}: memory / keys", mb / keys, 1, detail=detail)]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="few tokens")
-    quick = parser.parse_args().quick
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, no aims")
+    parser.add_argument("--out", type=Path, help="write the numbers there as JSON")
+    given = parser.parse_args(arguments)
+    quick = given.quick
     rounds = 1 if quick else 7
     lengths = [16, 64] if quick else [64, 4096, 16384]
-    if quick:
-        print("quick: short texts; the aims are for long ones.")
+    tables = Tables(aims=not quick)
     with torch.no_grad():
         for number in (1,) if quick else (1, 2):
             with threads(number):
@@ -201,9 +205,10 @@ def main() -> int:
                 for n_kv_heads in (8, 2):
                     rows += per_token(n_kv_heads, lengths, rounds)
                 rows += grouped(lengths[-1], rounds)
-                print(table(f"{number} thread{'s' * (number > 1)}", rows), flush=True)
-    print(table("peak memory", memory(lengths[-1])))
-    return 0
+                title = f"{number} thread{'s' * (number > 1)}"
+                tables.show(title, rows, counts=number == 1)
+    tables.show("peak memory", memory(lengths[-1]))
+    return tables.write(given.out or (None if quick else RESULTS))
 
 
 if __name__ == "__main__":

@@ -2,25 +2,29 @@
 
 Eight heads of 64 in float32. A dense mask hides what a window leaves out, and computes
 it first; flex_attention, compiled, skips it as we do, and has no backward pass on a
-CPU. `--quick` takes short sequences, and so says nothing about speed.
+CPU. `--quick` takes short sequences and aims at nothing; a full run takes ten minutes
+and writes benchmarks/results/windows.json.
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import torch
 from memory import peak, slope
-from ratios import Row, compare, row, table, threads
+from ratios import Row, compare, row, threads
+from tables import Tables
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention as sdpa
 
 from attnlib import masks, sparse
 from attnlib.nn import block_sparse_attention, window_attention
 
+RESULTS = Path(__file__).resolve().parent / "results" / "windows.json"
 HEADS, D, LEFT, BLOCK = 8, 64, 255, 128
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 
@@ -153,22 +157,24 @@ def memories(sizes: list[int], left: int) -> list[Row]:
     ]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="short sequences")
-    quick = parser.parse_args().quick
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, no aims")
+    parser.add_argument("--out", type=Path, help="write the numbers there as JSON")
+    given = parser.parse_args(arguments)
+    quick = given.quick
     n, left, rounds = (512, 63, 1) if quick else (10240, LEFT, 5)
-    if quick:
-        print("quick: short sequences; the aims are for long ones.")
+    tables = Tables(aims=not quick)
     for number in (1,) if quick else (1, 2):
         with threads(number):
             rows = windows(n, left, rounds, quick or number > 1)
             rows += growth(n // 2, left, rounds)
             rows += blocks(512 if quick else 8192, rounds)
-            print(table(f"{number} thread{'s' * (number > 1)}", rows), flush=True)
+            title = f"{number} thread{'s' * (number > 1)}"
+            tables.show(title, rows, counts=number == 1)
     sizes = [256, 512] if quick else [2048, 4096, 8192, 16384]
-    print(table("peak memory, forward and backward", memories(sizes, left)))
-    return 0
+    tables.show("peak memory, forward and backward", memories(sizes, left))
+    return tables.write(given.out or (None if quick else RESULTS))
 
 
 if __name__ == "__main__":

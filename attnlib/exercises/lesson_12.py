@@ -36,7 +36,7 @@ def tiled_attention(chip, q, k, v, out, block_q, block_k):
 
     chip: a tiles.Chip; chip.load, chip.store and chip.new are all you need
     q: (n_q, d_k)   k: (n_k, d_k)   v: (n_k, d_v)   out: (n_q, d_v), all in HBM
-    block_q: queries of a tile   block_k: keys of a tile; the last may have fewer
+    block_q, block_k: queries and keys of a tile; the last may have fewer
     returns: nothing
     Nothing is hidden, and there is at least one key. For 45 queries, 96 keys,
     d_k 8, d_v 6 and tiles of 16 x 16, at most 20000 bytes may lie on the chip,

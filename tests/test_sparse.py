@@ -222,6 +222,11 @@ def test_how_far_windows_and_global_tokens_see():
     assert (layers[np.triu_indices(n, 1)] == -1).all()
     crossed = masks.window(n, left=1, right=1) | masks.global_tokens(n, n_global=1)
     assert sparse.layers_between(crossed).max() == 2
+    # Causal, the first token sees nothing of what came later, and so passes nothing on.
+    sinks = masks.window(n, left=left) | masks.global_tokens(n, n_global=1)
+    layers = sparse.layers_between(sinks & masks.causal(n))
+    assert layers[-1, 1] == -(-(n - 2) // left)
+    assert layers[-1, 0] == 1
     dilated = sparse.reach(masks.window(n, left=left, dilation=2), 2)
     assert dilated[-1].sum() == 2 * left + 1  # as many, twice as far, only even steps
 

@@ -72,7 +72,7 @@ def tiled_cases(rng):
         sorted_case("keys in falling order, tiles of 3 x 2", 6, 8, 2, 5, (3, 2), -1),
         case("5 queries in tiles of 2", 5, 6, 3, 4, (2, 3)),
         case("7 keys in tiles of 3", 4, 7, 5, 3, (2, 3)),
-        case("one tile for all", 3, 5, 2, 4, (4, 8)),
+        case("6 queries in tiles of 4, all keys in one", 6, 5, 2, 4, (4, 8)),
         Case("scores of 1000 and of -1000", far),
         case("scores far below 0", 3, 6, 4, 2, (2, 3), shift=-3000.0),
         case("scores around -30000", 2, 5, 4, 3, (1, 2), shift=-60000.0),

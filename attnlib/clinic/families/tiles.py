@@ -45,7 +45,7 @@ def online_update(
         block_sum = weights.mean(axis=-1)
     part = weights @ v
     if "online_block_normalised" in faults:
-        part = part / np.where(block_sum == 0, 1, block_sum)[:, None]
+        part = part / block_sum[:, None]
     of_total = of_mixed = of_part = shrink
     one = np.ones_like(shrink)
     if faults & {"online_not_rescaled", "online_new_part_shrunk"}:
@@ -65,7 +65,7 @@ def online_update(
     new_total = of_total * total + of_part * block_sum
     new_mixed = of_mixed[:, None] * mixed + of_part[:, None] * part
     if faults & {"online_divided_early", "online_first_paper"}:
-        new_mixed = new_mixed / np.where(new_total == 0, 1, new_total)[:, None]
+        new_mixed = new_mixed / new_total[:, None]
     if "online_state_exchanged" in faults:
         return new_total, new, new_mixed
     kept = {

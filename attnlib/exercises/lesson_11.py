@@ -49,8 +49,8 @@ def cached_step(q, k, v, old_k, old_v):
     keys = np.concatenate([old_k, k], axis=-2)
     values = np.concatenate([old_v, v], axis=-2)
     look = masks.causal(q.shape[-2], keys.shape[-2])
-    out = attention.scaled_dot_product(q, keys, values, look).out
-    return out, keys, values
+    stages = attention.scaled_dot_product(q, keys, values, look)
+    return stages.out, keys, values
 
 
 def grouped_attention(q, k, v):

@@ -84,3 +84,18 @@ def test_a_right_function_has_no_fingerprint(code):
 
 def judge(intent, q, k, v, mask=None):
     return right(q, k, v, mask, intent)
+
+
+def test_another_layout_is_right_in_that_layout():
+    """M24: attention of (batch, n, heads, d), handed (batch, heads, n, d)."""
+    specimens = import_module(f"{ZOO}.wrong_axes").SPECIMENS
+    layouts = [s for s in specimens if s.codes == {"M24"}]
+    assert len({s.style for s in layouts}) >= 2
+    rng = np.random.default_rng(3)
+    q, k, v = (rng.normal(size=(2, 3, 5, 4)) for _ in "qkv")
+    turned = [np.swapaxes(x, 1, 2).copy() for x in (q, k, v)]
+    for specimen in layouts:
+        call = patient(specimen.make(rng, "float64"), specimen.intent)
+        wanted = right(q, k, v, None, {})
+        assert np.allclose(np.swapaxes(call(*turned), 1, 2), wanted), specimen.name
+        assert not np.allclose(call(q, k, v), wanted), specimen.name

@@ -105,6 +105,14 @@ def step_with_padded_queries(q, k, v, old_k, old_v):
     return out[..., n - q.shape[-2] :, :], keys, values
 
 
+def step_with_a_billion(q, k, v, old_k, old_v):
+    """No row is empty here, so -1e9 is low enough."""
+    keys, values = np.concatenate((old_k, k), -2), np.concatenate((old_v, v), -2)
+    scores = q @ np.swapaxes(keys, -1, -2) / q.shape[-1] ** 0.5
+    look = masks.causal(q.shape[-2], keys.shape[-2])
+    return attention.softmax(np.where(look, scores, -1e9)) @ values, keys, values
+
+
 def grouped_by_repeat(q, k, v):
     group = q.shape[-3] // k.shape[-3]
     return attend(q, np.repeat(k, group, -3), np.repeat(v, group, -3)).out
@@ -148,6 +156,7 @@ def bytes_by_ifs(n_layers, n_heads, n_kv_heads, d_k, n, batch, window):
 
 
 RIGHT = [
+    ("cached_step", step_with_a_billion),
     ("cached_step", step_by_loops),
     ("cached_step", step_in_plain_numpy),
     ("cached_step", step_with_a_mask_for_several),
@@ -198,6 +207,27 @@ def new_only(q, k, v, old_k, old_v):
 def old_only(q, k, v, old_k, old_v):
     out = attend(q, old_k, old_v).out
     return out, np.concatenate((old_k, k), -2), np.concatenate((old_v, v), -2)
+
+
+def by_hand(weigh):
+    """In plain NumPy, with a mask that is used in some way of its own."""
+
+    def cached_step(q, k, v, old_k, old_v):
+        keys, values = np.concatenate((old_k, k), -2), np.concatenate((old_v, v), -2)
+        scores = q @ np.swapaxes(keys, -1, -2) / np.sqrt(q.shape[-1])
+        look = masks.causal(q.shape[-2], keys.shape[-2])
+        return weigh(scores, look) @ values, keys, values
+
+    return cached_step
+
+
+def new_first_throughout(q, k, v, old_k, old_v):
+    """Right numbers, and a cache in an order that the next call does not expect."""
+    keys, values = np.concatenate((k, old_k), -2), np.concatenate((v, old_v), -2)
+    n = q.shape[-2]
+    look = np.ones((n, keys.shape[-2]), bool)
+    look[:, :n] = np.tri(n, dtype=bool)
+    return attend(q, keys, values, look).out, keys, values
 
 
 def mask_at_start(q, k, v, old_k, old_v):
@@ -290,6 +320,27 @@ WRONG = [
     ),
     ("cached_step", new_only, {"cache_hidden"}),
     ("cached_step", old_only, {"cache_own_missing"}),
+    ("cached_step", new_first_throughout, {"kept_new_first"}),
+    (
+        "cached_step",
+        by_hand(lambda s, look: attention.softmax(s * look)),
+        {"mask_fill_zero"},
+    ),
+    (
+        "cached_step",
+        by_hand(lambda s, look: attention.softmax(s) * look),
+        {"mask_after"},
+    ),
+    (
+        "cached_step",
+        by_hand(lambda s, look: attention.softmax(s + look)),
+        {"mask_added"},
+    ),
+    (
+        "cached_step",
+        by_hand(lambda s, look: attention.softmax(np.where(look, s, -10))),
+        {"mask_fill_10"},
+    ),
     ("cached_step", mask_at_start, {"causal_at_start_only"}),
     ("cached_step", sizes_from_the_front, {"cache_first_axis"}),
     ("cached_step", never_scaled, {"scale_missing"}),

@@ -53,6 +53,9 @@ def cached_step(
         keys, values = old_k, old_v
     elif "kept_new_only" in faults:
         keys, values = k, v
+    elif "kept_new_first" in faults:
+        new_first = frozenset({"cache_new_first"})
+        keys, values = _joined(k, v, old_k, old_v, new_first)
     elif "kept_keys_twice" in faults:
         values = keys
     elif "kept_swapped" in faults:
@@ -138,6 +141,7 @@ CACHED_STEP = Family(
         "kept": (
             "kept_nothing_new",
             "kept_new_only",
+            "kept_new_first",
             "kept_keys_twice",
             "kept_swapped",
             "kept_scaled",
@@ -152,6 +156,7 @@ CACHED_STEP = Family(
             "scale_n_k",
             "scale_n_q",
         ),
+        "fill": ("mask_fill_zero", "mask_after", "mask_added", "mask_fill_10"),
         "axis": ("axis_second_last", "softmax_missing"),
     },
     see_cached_step,

@@ -89,6 +89,8 @@ def _returned(out: Float, n_kv: int, group: int, faults: Faults) -> Float:
         return np.asarray(cut.mean(axis=-3))
     if "group_out_first" in faults:
         return out[..., ::group, :, :]
+    if "group_heads_dropped" in faults:  # as many query heads as key heads
+        return out[..., :n_kv, :, :]
     if "heads_merged_too" in faults:
         return np.swapaxes(out, -3, -2).reshape(*batch, n_q, n_heads * d_v)
     return out
@@ -133,6 +135,7 @@ GROUPED_ATTENTION = Family(
             "group_axis_kept",
             "group_out_mean",
             "group_out_first",
+            "group_heads_dropped",
             "heads_merged_too",
         ),
         "scale": (

@@ -100,6 +100,13 @@ MISTAKES = (
         "Return the joined keys and values.",
     ),
     Mistake(
+        "kept_new_first",
+        "",
+        "In the cache that comes back, the new tokens stand before the old ones",
+        _ORDER,
+        "Exchange the two that are joined, and the halves of the mask with them.",
+    ),
+    Mistake(
         "kept_keys_twice",
         "",
         "The keys are kept twice, and the values are lost",

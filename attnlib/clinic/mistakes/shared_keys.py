@@ -112,6 +112,13 @@ MISTAKES = (
         "n_heads results are wanted.",
     ),
     Mistake(
+        "group_heads_dropped",
+        "M33",
+        "Only as many heads come back as there are key heads",
+        _SHARED + " They share keys and values, not results.",
+        "n_heads results are wanted.",
+    ),
+    Mistake(
         "heads_merged_too",
         "",
         "The heads are merged already",

@@ -62,10 +62,11 @@ def tiled_cases(rng):
         return Case(name, (q, k, v, *blocks))
 
     far = case("", 4, 6, 4, 2, (2, 2), 1.0).args
-    # Up and down by 2000 from block to block; the last query near 0.
-    far[0][:, 1] = [30, -30, 30, 0]
+    # Queries 0 and 1: 1000 and -1000 in one block; 2: from block to block; 3: near 0.
+    far[0][:, 1:3] = [[30, 0], [-30, 0], [0, 30], [0, 0]]
     far[1][:, 0] = 12 * rng.permutation(6)
-    far[1][:, 1] += [60, 60, -60, -60, 60, 60]
+    far[1][:, 1] += [60, -60, -60, -60, 60, 60]
+    far[1][:, 2] += [-60, -60, 60, 60, -60, -60]
     return (
         case("2 queries, 4 keys, tiles of 1 x 2", 2, 4, 3, 2, (1, 2)),
         sorted_case("keys in rising order, tiles of 2 x 2", 4, 6, 3, 2, (2, 2), 1),

@@ -287,6 +287,11 @@ def test_a_window_that_makes_no_sense_is_refused(how, kind, text):
             "float64.",
         ),
         (
+            lambda q, k, v: (q, k.to("meta"), v),
+            TypeError,
+            "q, k and v must be on one device, but they are on cpu, meta and cpu.",
+        ),
+        (
             lambda q, k, v: (q.numpy(), k, v),
             TypeError,
             "q must be a torch.Tensor, but it is a ndarray; torch.from_numpy(q) makes "

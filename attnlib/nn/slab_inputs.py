@@ -20,6 +20,11 @@ def check(q: Tensor, k: Tensor, v: Tensor) -> int:
             f"q, k and v must have one dtype, but they have {short(q)}, {short(k)} "
             f"and {short(v)}."
         )
+    if not q.device == k.device == v.device:
+        raise TypeError(
+            f"q, k and v must be on one device, but they are on {q.device}, {k.device} "
+            f"and {v.device}."
+        )
     n_heads, n_kv_heads = (x.shape[-3] if x.ndim > 2 else 1 for x in (q, k))
     shared = k.shape[-3:-2] == v.shape[-3:-2] and 1 <= n_kv_heads < n_heads
     if not shared:

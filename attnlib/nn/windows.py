@@ -61,8 +61,8 @@ def window_attention(
     Raises:
         ShapeError: q, k and v do not fit together, the window is wider than the
             sequence, or there are more global tokens than keys.
-        TypeError: q, k or v is not a floating tensor, they differ in dtype, or a size
-            is not a whole number.
+        TypeError: q, k or v is not a floating tensor, they differ in dtype or device,
+            or a size is not a whole number.
         ValueError: causal with right > 0.
         NotImplementedError: a second derivative is asked for.
 

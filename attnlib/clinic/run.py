@@ -12,11 +12,13 @@ import contextlib
 import copy
 import io
 import math
+import operator
 import random
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from types import ModuleType
 
 import numpy as np
 
@@ -177,12 +179,43 @@ def _no_exit() -> Iterator[None]:
 def _modules_put_back() -> Iterator[None]:
     """Undo what the function replaced or deleted in NumPy, torch and Python itself."""
     shared = (*SHARED, *tensors.loaded())
-    before = [(vars(module), dict(vars(module))) for module in shared]
-    update, missing = dict.update, object()
+    before = [(vars(module), _as_it_is(module)) for module in shared]
+    # By these names, whatever an answer makes of the built-in ones meanwhile.
+    update, missing, is_same = dict.update, object(), _is_same
     try:
         yield
     finally:
         for now, saved in before:
+            if is_same(now, saved):
+                continue
             for name, value in saved.items():
                 if now.get(name, missing) is not value:
                     update(now, {name: value})
+
+
+_copies: dict[str, dict[str, object]] = {}  # of what modules hold; see `_as_it_is`
+
+
+def _as_it_is(module: ModuleType) -> dict[str, object]:
+    """A copy of what a module holds; the last one, where nothing has changed since.
+
+    Thousands of names are copied here before every call, and hardly ever change.
+    """
+    now = vars(module)
+    if not _is_same(now, _copies.get(module.__name__, {})):
+        _copies[module.__name__] = dict(now)
+    return _copies[module.__name__]
+
+
+def _is_same(
+    now: Mapping[str, object],
+    saved: Mapping[str, object],
+    all: Callable[..., bool] = all,
+    map: Callable[..., Iterator[bool]] = map,
+    is_: Callable[..., bool] = operator.is_,
+) -> bool:
+    """Whether the same names stand for the very same things, equal ones not counted.
+
+    The built-in functions are bound here: an answer may have replaced them.
+    """
+    return all(map(is_, now.values(), saved.values())) and now.keys() == saved.keys()

@@ -198,6 +198,17 @@ def test_parts_of_the_keys_are_joined_by_their_log_sum_exp():
     same(joined, flash_attention(q, k, v, mask=mask), q, k, v)
 
 
+def test_a_gradient_of_nan_at_an_empty_row_stays_there():
+    q, k, v = inputs((2,), 5, 7, grad=True)
+    mask = coin(5, 7)
+    mask[2] = False
+    found = flash_attention(q, k, v, mask=mask, return_log_sum_exp=True)
+    log = found.log_sum_exp  # joined with an empty one: NaN where both are -inf
+    joined = torch.logaddexp(log, torch.full_like(log, -torch.inf))
+    for grad in torch.autograd.grad(joined.sum(), (q, k)):
+        assert grad.isfinite().all()
+
+
 # Derivatives.
 
 

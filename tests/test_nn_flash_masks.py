@@ -12,6 +12,7 @@ from torch_tools import close, normal, one_thread  # noqa: F401
 from attnlib import masks
 from attnlib.nn import flash_attention, scaled_dot_product
 from attnlib.nn.flash import forward
+from attnlib.nn.flash.inputs import inside
 
 SMALL = {"block_q": 3, "block_k": 2}
 N = 11
@@ -57,7 +58,10 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("causal", [False, True])
-def test_a_mask_hides(kind, causal):
+@pytest.mark.parametrize("scores", [2**18, 1])
+def test_a_mask_hides(kind, causal, scores, monkeypatch):
+    # With room for one score, every head has tiles of its own.
+    monkeypatch.setattr("attnlib.nn.flash.attention.SCORES", scores)
     q, k, v = heads()
     mask = KINDS[kind]
     ours = flash_attention(q, k, v, mask=mask, causal=causal, **SMALL)
@@ -191,6 +195,14 @@ def test_tiles_that_a_mask_empties_are_skipped_and_full_ones_cost_nothing(monkey
     seen.clear()
     flash_attention(q, q, q, mask=[[False]])
     assert seen == []
+    flash_attention(q, q, q, mask=[[True] * 12], block_q=12, block_k=5)
+    assert seen == [(0, j, True) for j in (0, 5, 10)]  # also the last, a short one
+
+
+def test_a_mask_that_only_repeats_is_made_small():
+    q = normal(2, 4, N, 3)
+    mask = KINDS["expanded"]
+    assert inside(q, q, q, mask, None).mask.shape == (2, 1, 1, 1, N)
 
 
 # Memory: the largest tensor that any operation of torch makes.

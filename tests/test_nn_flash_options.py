@@ -103,6 +103,13 @@ def test_what_is_dropped_looks_like_coins(rate, seed):
         assert abs(product.mean()) < 5 * spread + 1e-3, (name, n)
 
 
+def test_keys_that_differ_in_one_bit_are_dropped_apart():
+    drop = Drop(0.5, 0, (1, 1, 1), (1000, 2), torch.device("cpu"))
+    drop._of_key[:] = torch.tensor([0, -(2**31)], dtype=torch.int32)
+    one, other = drop.kept((0, slice(0, 1)), slice(0, 1000), slice(0, 2))[0].mT
+    assert 0.4 < (one == other).double().mean() < 0.6
+
+
 def test_dropout_keeps_the_mean():
     q, k = normal(1, 2), normal(4, 2, seed=1)
     v = torch.eye(4, dtype=torch.float64)

@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 
-from attnlib import exercises
+from attnlib import cost, exercises
 from attnlib.exercises import check, get, hint, judge, names, solution
 from attnlib.exercises.exercise import (
     Exercise,
@@ -35,6 +35,11 @@ def _no_hints_taken(monkeypatch):
 def said(capsys, command, *args, **kwargs):
     assert command(*args, **kwargs) is None
     return capsys.readouterr().out
+
+
+def one_line(text):
+    """A printed text without its line breaks, which come with the width."""
+    return " ".join(text.split())
 
 
 def stub(name):
@@ -128,12 +133,12 @@ def test_the_stub_of_a_value_is_one_assignment(name):
 def test_the_solution_passes_and_says_why(name, capsys):
     text = said(capsys, check, name, get(name).solution)
     assert text.startswith(f"{name}: passed. ")
-    assert get(name).why in text
+    assert one_line(get(name).why) in one_line(text)
 
 
 @pytest.mark.parametrize("name", VALUES + INPUTS)
 def test_the_solution_of_a_value_passes(name):
-    scope = {"np": np}
+    scope = {"np": np, "cost": cost}
     exec(get(name).solution_source, scope)
     assert judge(name, scope[name]).passed
 
@@ -193,7 +198,7 @@ def test_three_hints_one_at_a_time_and_then_the_solution(name, capsys):
         assert f"{4 - number} hint" in left
         assert f'solution("{name}", now=True)' in left
         text = said(capsys, hint, name)
-        assert text == f"Hint {number} of 3: {sentence}\n"
+        assert one_line(text) == one_line(f"Hint {number} of 3: {sentence}")
     assert f'solution("{name}")' in said(capsys, hint, name)
     assert said(capsys, solution, name).strip() == exercise.solution_source.strip()
 
@@ -223,14 +228,14 @@ def softmax(x, axis=-1):
         ((np.ones(3), softmax), "here it got an ndarray"),
         (
             ("scaled_dot_product", softmax),
-            'You gave the function softmax: write check("scaled_dot_product", ',
+            'You gave the function softmax: write check("scaled_dot_product",',
         ),
     ],
 )
 def test_a_check_called_wrongly_says_how(args, words, capsys):
     text = said(capsys, check, *args)
-    assert words in text
-    assert text.count("\n") == 1
+    assert words in one_line(text)
+    assert text.rstrip("\n").endswith((".", "?"))
     assert judge(*args).status == "usage"
 
 
@@ -245,7 +250,7 @@ def test_a_check_called_wrongly_says_how(args, words, capsys):
     ],
 )
 def test_a_hint_or_solution_called_wrongly_says_how(command, args, words, capsys):
-    assert words in said(capsys, command, *args)
+    assert words in one_line(said(capsys, command, *args))
 
 
 def test_check_survives_a_fault_of_its_own(monkeypatch, capsys):
@@ -253,7 +258,9 @@ def test_check_survives_a_fault_of_its_own(monkeypatch, capsys):
         raise ZeroDivisionError
 
     monkeypatch.setattr(exercises, "judge", broken)
-    assert "That is not your mistake" in said(capsys, check, "softmax", softmax)
+    assert "That is not your mistake" in one_line(
+        said(capsys, check, "softmax", softmax)
+    )
 
 
 def test_names_and_get():

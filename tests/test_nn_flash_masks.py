@@ -50,6 +50,7 @@ KINDS = {
     "for each head": coin(4, N, N).numpy(),
     "for each head and sequence": coin(2, 4, N, N).numpy(),
     "of the queries": coin(N, 1).numpy(),
+    "keys for each head": coin(4, 1, N).numpy(),
     "one for all": np.asarray(False),
     "expanded": coin(2, 1, 1, N).expand(2, 4, N, N),
     "expanded from nothing": torch.tensor(True).expand(2, 4, N, N),

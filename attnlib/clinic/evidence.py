@@ -22,6 +22,7 @@ from attnlib.clinic import (
     measures_spread,
     measures_stability,
     measures_torch,
+    measures_windows,
 )
 from attnlib.clinic.case import RIGHT, Faults, Outcome
 from attnlib.clinic.match import Table
@@ -41,6 +42,7 @@ MEASURES: dict[str, Measure] = {
     **measures_stability.MEASURES,
     **measures_torch.MEASURES,
     **measures_cost.MEASURES,
+    **measures_windows.MEASURES,
 }
 
 

@@ -1,0 +1,145 @@
+"""Exercises whose answer may take twice the room for twice the tokens, and no more.
+
+`metered` measures one call of an answer: the most bytes that it held at once, and how
+many numbers it computed. The laws compare a text with one of twice its length. What
+grows fourfold has looked at all pairs, whether it kept the table or made it row by row.
+"""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from attnlib.exercises.exercise import Call, Law
+
+Array = npt.NDArray[np.float64]
+OPENING = "The numbers are right, but this is asked as well"
+SHORT, LONG = 600, 1200  # tokens; a table of all scores takes 2.9 and 11.5 MB
+TOO_FAST = 2.8  # twice is right, four times is n squared
+
+
+class Counted(np.ndarray[Any, Any]):
+    """An array that counts the numbers that are computed from it."""
+
+    tally: list[int]
+
+    def __array_finalize__(self, source: object) -> None:
+        self.tally = getattr(source, "tally", [0])
+
+    def __array_ufunc__(
+        self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
+    ) -> Any:
+        if "out" in kwargs:
+            kwargs["out"] = tuple(_plain(kwargs["out"]))
+        return self._count(getattr(ufunc, method)(*_plain(inputs), **_plain(kwargs)))
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return self._count(func(*_plain(args), **_plain(kwargs)))
+
+    def dot(self, other: Any, out: Any = None) -> Any:
+        """The method, which NumPy does not announce as it does np.dot."""
+        return np.dot(self, other)
+
+    def _count(self, made: Any) -> Any:
+        if isinstance(made, np.ndarray):
+            self.tally[0] += made.size
+            return _counted(made, self.tally)
+        if isinstance(made, (list, tuple)):
+            return type(made)([self._count(one) for one in made])
+        return made
+
+
+def _counted(array: npt.ArrayLike, tally: list[int]) -> Counted:
+    made = np.asarray(array).view(Counted)
+    made.tally = tally
+    return made
+
+
+def _plain(value: Any) -> Any:
+    """The same without counters, at any depth."""
+    if isinstance(value, Counted):
+        return value.view(np.ndarray)
+    if type(value) in (list, tuple):
+        return type(value)(_plain(one) for one in value)
+    if type(value) is dict:
+        return {key: _plain(one) for key, one in value.items()}
+    return value
+
+
+def metered(answer: Callable[..., object]) -> Callable[..., object]:
+    """The answer itself; with `meters` it returns (bytes held, numbers computed)."""
+
+    def run(q: Any, k: Any, v: Any, width: int, meters: bool = False) -> object:
+        if not meters:
+            return answer(q, k, v, width)
+        tally = [0]
+        given = [_counted(array, tally) for array in (q, k, v)]
+        answer(*given, width)
+        return np.array([_most_bytes(answer, q, k, v, width), tally[0]], float)
+
+    return run
+
+
+def _most_bytes(answer: Callable[..., object], *args: Any) -> int:
+    """The most bytes that a call held at once, beside its arguments."""
+    ours = not tracemalloc.is_tracing()
+    if ours:
+        tracemalloc.start()
+    try:
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        answer(*args)
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        if ours:
+            tracemalloc.stop()
+
+
+def _measured(call: Call, n: int) -> Array | None:
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.normal(size=(n, d)) for d in (4, 4, 3))
+    found = call(q, k, v, 5, True)
+    return None if found is None else np.asarray(found[0], dtype=np.float64)
+
+
+def _both(call: Call, which: int) -> tuple[float, float] | None:
+    """A meter for the short text and for the long one; None if it grows as it may."""
+    short, long = _measured(call, SHORT), _measured(call, LONG)
+    if short is None or long is None or short.shape != (2,) or long.shape != (2,):
+        return None
+    if long[which] <= TOO_FAST * max(short[which], 1):
+        return None
+    return float(short[which]), float(long[which])
+
+
+def _room(call: Call) -> str | None:
+    found = _both(call, 0)
+    if found is None:
+        return None
+    short, long = (bytes_ / 1e6 for bytes_ in found)
+    return (
+        f"For {SHORT} tokens your function holds {short:.1f} MB at once, for {LONG} "
+        f"tokens {long:.1f} MB: {long / short:.1f} times as much. A table of n x n is "
+        "made somewhere, of scores or of a mask. Make n x width scores only."
+    )
+
+
+def _work(call: Call) -> str | None:
+    found = _both(call, 1)
+    if found is None:
+        return None
+    short, long = found
+    return (
+        f"For {SHORT} tokens your function computes {short:,.0f} numbers, for {LONG} "
+        f"tokens {long:,.0f}: {long / short:.1f} times as many. The table is never "
+        "there as a whole, yet each query meets every key. Let it meet the keys of its "
+        "window only."
+    )
+
+
+ROOM = Law("twice the tokens take twice the room", _room, OPENING)
+WORK = Law("twice the tokens take twice the work", _work, OPENING)

@@ -125,6 +125,8 @@ def _present(value: object, n: int, depth: int = DEEP) -> object | None:
 
 
 def _holds_keys(value: object, n: int) -> bool:
+    if isinstance(value, torch.Tensor):  # keys and values stacked, as in GPT-2
+        return value.ndim == 5 and len(value) == 2 and n in value.shape[2:4]
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         return False
     return all(

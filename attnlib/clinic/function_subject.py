@@ -206,6 +206,9 @@ def _mask_forms(
                     _find_luck(call, trial_sizes)
                 return trial_sizes
     call.kind = "bool"
+    if call.dtype == "float16" and any("overflow" in str(e) for e in errors):
+        call.dtype = "float64"  # its own fill value is too large for half
+        return _mask_forms(call, sizes, dims, notes)
     why = f": it raised {raised(errors[0])}" if errors else ""
     notes.append(f"It took no mask of any form{why}.")
     return sizes

@@ -79,7 +79,7 @@ def attend(
         return weights, np.swapaxes(out, 1, 2)
     q, k = prepared(q, k, traits, faults)
     if q.ndim > 2 and q.shape[-3] != k.shape[-3]:
-        k, v = (grouped(a, q.shape[-3], faults) for a in (k, v))
+        k, v = grouped_apart(k, v, q.shape[-3], faults)
     s = scores(q, k, v, traits, faults, found)
     if "rope_on_v" in faults and traits.rope:
         v = turned(v, np.arange(v.shape[-2]), traits.rope, traits)
@@ -122,8 +122,18 @@ def scores_of(
     """The scores as they meet the mask."""
     q, k = prepared(q, k, traits, faults)
     if q.ndim > 2 and q.shape[-3] != k.shape[-3]:
-        k, v = (grouped(a, q.shape[-3], faults) for a in (k, v))
+        k, v = grouped_apart(k, v, q.shape[-3], faults)
     return scores(q, k, v, traits, faults, found)
+
+
+def grouped_apart(
+    k: Float, v: Float, n_heads: int, faults: Faults
+) -> tuple[Float, Float]:
+    """Keys and values, each once for every query head; one of them may be tiled."""
+    tiled = faults | {"kv_heads_tiled"}
+    k = grouped(k, n_heads, tiled if "key_heads_tiled" in faults else faults)
+    v = grouped(v, n_heads, tiled if "value_heads_tiled" in faults else faults)
+    return k, v
 
 
 def grouped(kv: Float, n_heads: int, faults: Faults) -> Float:

@@ -106,7 +106,10 @@ def function_edge(
         k = 23 + table(rng, *front, n_k, 128) / 8
         v = table(rng, *front, n_k, 128 if takes.equal_d else 4)
         name = "queries and keys that are 23 throughout in float16, with d_k=128"
-        return Question(name, q, k, v, half=True)
+        # Hides nothing, but its fill value must fit into the type.
+        look = np.ones((q.shape[-2], k.shape[-2]), dtype=bool)
+        mask = look if half and takes.mask else None
+        return Question(name, q, k, v, mask, half=True)
     if kind == "many equal":  # a running sum in half precision stands still on the way
         v = table(rng, *front, 4096, 16 if takes.equal_d else 3)
         q, k = np.zeros((*front, n_q, 16)), np.zeros((*front, 4096, 16))

@@ -222,6 +222,8 @@ def rotated(q: Float, k: Float, traits: Traits, faults: Faults) -> tuple[Float, 
             axes[at + 1 if at < 0 else at] = -1
             at_q = np.arange(q.shape[at]).reshape(axes) * np.ones(n_q, int)[:, None].T
             at_k = np.arange(k.shape[at]).reshape(axes) * np.ones(n_k, int)[:, None].T
+    if "rope_angles_of_other_layout" in faults:
+        return mixed(q, at_q, traits), mixed(k, at_k, traits)
     if "rope_on_k_only" not in faults:
         q = turned(q, at_q, layouts["q"], traits)
     if "rope_on_q_only" not in faults:
@@ -236,6 +238,20 @@ def turned(x: Float, at: npt.NDArray[np.int_], layout: str, traits: Traits) -> F
     how: Layout = "half" if layout == "half" else "interleaved"
     cos, sin, partner = _turn(*told, width, x.shape[-1], how, traits.rope_base)
     return np.asarray(x * cos + x[..., partner] * sin)
+
+
+def mixed(x: Float, at: npt.NDArray[np.int_], traits: Traits) -> Float:
+    """The pairs of one layout, turned by angles laid out as in the other one."""
+    width = traits.rope_width or x.shape[-1]
+    half, i = width // 2, np.arange(width)
+    own_half = traits.rope == "half"
+    pair = i // 2 if own_half else i % half  # the angles as the other layout has them
+    angle = at[..., None] * traits.rope_base ** (-2.0 * pair / width)
+    partner = (i + half) % width if own_half else i ^ 1
+    sign = np.where(i < half if own_half else i % 2 == 0, -1.0, 1.0)
+    first = x[..., :width]
+    out = first * np.cos(angle) + sign * first[..., partner] * np.sin(angle)
+    return np.concatenate([out, x[..., width:]], axis=-1)
 
 
 @lru_cache(maxsize=256)  # thousands of variants turn by the same few angles

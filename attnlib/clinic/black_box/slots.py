@@ -191,6 +191,7 @@ ROPE: Slots = {
         "rope_other_layout",
         "rope_other_layout_in_k",
         "rope_other_layout_in_q",
+        "rope_angles_of_other_layout",
         "rope_on_q_only",
         "rope_on_k_only",
         "rope_q_one_on",
@@ -207,8 +208,9 @@ ROPE: Slots = {
     ),
     "rope values": ("rope_on_v",),
 }
+APART = ("key_heads_tiled", "value_heads_tiled")  # one tiled, the other repeated
 GROUPS: Slots = {
-    "kv": ("kv_heads_tiled", "kv_head_first_only", "kv_heads_reversed"),
+    "kv": ("kv_heads_tiled", "kv_head_first_only", "kv_heads_reversed", *APART),
 }
 
 

@@ -37,6 +37,16 @@ MISTAKES = (
         "Take one layout for both.",
         "huggingface/transformers#25199",
     ),
+    Mistake(
+        "rope_angles_of_other_layout",
+        "M26",
+        "RoPE pairs features by one convention and lays its angles out by the other",
+        "rotate_half pairs feature i with i + d/2, so both need the same angle: the "
+        "angles come as 0 1 2 0 1 2. Pairs 2i and 2i + 1 take them as 0 0 1 1 2 2.",
+        "cat([angles, angles]) with rotate_half, repeat_interleave(angles, 2) with "
+        "neighbours.",
+        "huggingface/transformers#25199",
+    ),
     *(
         Mistake(key, "M27", name, _PLACE, _MEND, report)
         for key, name, report in (

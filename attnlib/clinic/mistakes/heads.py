@@ -247,4 +247,19 @@ MISTAKES = (
         "Which key head belongs to query head 1?",
         "onnx/onnx#7274",
     ),
+    *(
+        Mistake(
+            key,
+            "M33",
+            f"The shared {what} are tiled, the {other} are repeated",
+            "Keys and values of a token belong together: query head h reads both from "
+            "the same shared head. Here each takes another one.",
+            "Repeat keys and values in the same way: neighbours share.",
+            "onnx/onnx#7274",
+        )
+        for key, what, other in (
+            ("key_heads_tiled", "keys", "values"),
+            ("value_heads_tiled", "values", "keys"),
+        )
+    ),
 )

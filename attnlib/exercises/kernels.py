@@ -168,8 +168,8 @@ def _too_much_moved(sizes: Sizes, found: Meters) -> str | None:
     if found.written >= 2 * out:
         return (
             f"{said} {found.written} were written, and out takes {out}. The state of a "
-            "tile of queries stays on the chip until its last key: queries outside, "
-            "keys inside."
+            "tile of queries stays on the chip, and out is stored once, after the last "
+            "key: queries outside, keys inside."
         )
     return (
         f"{said} Something is loaded too often. Each tile of q is needed once, k and v "

@@ -15,6 +15,7 @@ from attnlib.nn import KVCache, MultiHeadAttention
 
 LESSON = ("kv_bytes", "cached_step", "grouped_attention", "texts_that_fit")
 attend = attention.scaled_dot_product
+sdpa = torch.nn.functional.scaled_dot_product_attention
 
 
 def test_the_lesson_has_these_exercises_and_their_minutes_fit_into_its_text():
@@ -155,7 +156,70 @@ def bytes_by_ifs(n_layers, n_heads, n_kv_heads, d_k, n, batch, window):
     return 4.0 * n_layers * n_kv_heads * d_k * n * batch
 
 
+def step_in_torch(q, k, v, old_k, old_v):
+    """Tensors inside, and tensors that come back."""
+    q, k, v, old_k, old_v = (torch.as_tensor(a) for a in (q, k, v, old_k, old_v))
+    keys, values = torch.cat([old_k, k], -2), torch.cat([old_v, v], -2)
+    n_new, n = q.shape[-2], keys.shape[-2]
+    look = torch.ones(n_new, n, dtype=torch.bool).tril(n - n_new)
+    return sdpa(q, keys, values, attn_mask=look), keys, values
+
+
+def step_with_one_softmax_in_two_parts(q, k, v, old_k, old_v):
+    """The cache and the new tokens apart, with one common sum."""
+    root = q.shape[-1] ** 0.5
+    old = np.exp(q @ np.swapaxes(old_k, -1, -2) / root)
+    new = np.exp(q @ np.swapaxes(k, -1, -2) / root) * np.tri(k.shape[-2])
+    total = old.sum(-1, keepdims=True) + new.sum(-1, keepdims=True)
+    joined = np.concatenate((old_k, k), -2), np.concatenate((old_v, v), -2)
+    return (old @ old_v + new @ v) / total, *joined
+
+
+def step_with_the_last_rows_of_a_square(q, k, v, old_k, old_v):
+    keys, values = np.concatenate((old_k, k), -2), np.concatenate((old_v, v), -2)
+    n = keys.shape[-2]
+    return attend(q, keys, values, masks.causal(n, n)[-q.shape[-2] :]).out, keys, values
+
+
+def step_in_float32(q, k, v, old_k, old_v):
+    return step()(*(a.astype(np.float32) for a in (q, k, v, old_k, old_v)))
+
+
+def grouped_by_sdpa(q, k, v):
+    return sdpa(*map(torch.as_tensor, (q, k, v)), enable_gqa=True)
+
+
+def grouped_by_split(q, k, v):
+    n_kv = k.shape[-3]
+    parts = zip(*(np.split(a, n_kv, axis=-3) for a in (q, k, v)), strict=True)
+    return np.concatenate([attend(*part).out for part in parts], axis=-3)
+
+
+def grouped_as_a_list(q, k, v):
+    return grouped_by_repeat(q, k, v).tolist()
+
+
+def bytes_of_an_array(n_layers, n_heads, n_kv_heads, d_k, n, batch, window):
+    """`np.empty` asks for no memory that it does not touch."""
+    shape = n_layers, 2, batch, n_kv_heads, min(n, window or n), d_k
+    return np.empty(shape, np.float16).nbytes
+
+
+def bytes_as_a_tensor(n_layers, n_heads, n_kv_heads, d_k, n, batch, window):
+    kept = n if window is None else min(n, window)
+    return torch.tensor(4 * n_layers * n_kv_heads * d_k * kept * batch)
+
+
 RIGHT = [
+    ("cached_step", step_in_torch),
+    ("cached_step", step_with_one_softmax_in_two_parts),
+    ("cached_step", step_with_the_last_rows_of_a_square),
+    ("cached_step", step_in_float32),
+    ("grouped_attention", grouped_by_sdpa),
+    ("grouped_attention", grouped_by_split),
+    ("grouped_attention", grouped_as_a_list),
+    ("kv_bytes", bytes_of_an_array),
+    ("kv_bytes", bytes_as_a_tensor),
     ("cached_step", step_with_a_billion),
     ("cached_step", step_by_loops),
     ("cached_step", step_in_plain_numpy),
@@ -241,6 +305,74 @@ def sizes_from_the_front(q, k, v, old_k, old_v):
 
 def never_scaled(q, k, v, old_k, old_v):
     return step()(q * q.shape[-1] ** 0.5, k, v, old_k, old_v)
+
+
+def triangle_too(n_new, n):
+    parts = [np.tri(n_new, n - n_new, dtype=bool), np.tri(n_new, dtype=bool)]
+    return np.concatenate(parts, axis=-1)
+
+
+def two_softmaxes(share):
+    """One over the cache, one over the new tokens."""
+
+    def cached_step(q, k, v, old_k, old_v):
+        of_new = attend(q, k, v, masks.causal(q.shape[-2], q.shape[-2])).out
+        out = share * (attend(q, old_k, old_v).out + of_new)
+        return out, np.concatenate((old_k, k), -2), np.concatenate((old_v, v), -2)
+
+    return cached_step
+
+
+def cache_then_out(q, k, v, old_k, old_v):
+    out, keys, values = step()(q, k, v, old_k, old_v)
+    return keys, values, out
+
+
+def _over_all(scores):
+    e = np.exp(scores)
+    return e / e.sum()
+
+
+def _over_rows(scores):
+    e = np.exp(scores)
+    return e / e.sum(axis=-2, keepdims=True)
+
+
+def folded(weigh=attention.softmax, cut=None):
+    """The queries of a group below each other, with one part replaced."""
+
+    def grouped_attention(q, k, v):
+        *batch, n_heads, n, d = q.shape
+        rows = q.reshape(*batch, k.shape[-3], -1, d)
+        out = weigh(rows @ np.swapaxes(k, -1, -2) / np.sqrt(d)) @ v
+        shape = *batch, n_heads, n, v.shape[-1]
+        return cut(out, shape) if cut else out.reshape(shape)
+
+    return grouped_attention
+
+
+def tokens_then_heads(out, shape):
+    *batch, n_heads, n, d = shape
+    return np.swapaxes(out.reshape(*batch, n, n_heads, d), -3, -2)
+
+
+def keys_in_one_table(q, k, v):
+    k, v = (a.reshape(*a.shape[:-3], 1, -1, a.shape[-1]) for a in (k, v))
+    return attend(q, k, v).out
+
+
+def fewer_queries(q, k, v):
+    return attend(q[..., : k.shape[-3], :, :], k, v).out
+
+
+def mean_queries(q, k, v):
+    *batch, _, n, d = q.shape
+    return attend(q.reshape(*batch, k.shape[-3], -1, n, d).mean(axis=-3), k, v).out
+
+
+def is_causal(q, k, v):
+    tensors = map(torch.as_tensor, (q, k, v))
+    return sdpa(*tensors, enable_gqa=True, is_causal=True)
 
 
 def grouped(key_of=None, value_of=None, fold=None, unfold=None):
@@ -342,7 +474,123 @@ WRONG = [
         {"mask_fill_10"},
     ),
     ("cached_step", mask_at_start, {"causal_at_start_only"}),
-    ("cached_step", sizes_from_the_front, {"cache_first_axis"}),
+    ("cached_step", sizes_from_the_front, {"cache_sizes_in_front"}),
+    ("cached_step", step(triangle_too), {"cache_triangle_too"}),
+    (
+        "cached_step",
+        step(lambda a, b: np.tri(a, b, a, dtype=bool)),
+        {"offset_is_n_new"},
+    ),
+    (
+        "cached_step",
+        step(lambda a, b: np.triu(np.ones((a, b), bool))),
+        {"mirrored_top_left"},
+    ),
+    ("cached_step", two_softmaxes(1.0), {"parts_added"}),
+    ("cached_step", two_softmaxes(0.5), {"parts_averaged"}),
+    ("cached_step", cache_then_out, {"kept_before_out"}),
+    (
+        "cached_step",
+        by_hand(lambda s, look: _over_all(np.where(look, s, -np.inf))),
+        {"axis_all"},
+    ),
+    (
+        "grouped_attention",
+        folded(cut=tokens_then_heads),
+        {"group_unfolded_tokens_first"},
+    ),
+    ("grouped_attention", folded(weigh=_over_rows), {"axis_folded_rows"}),
+    ("grouped_attention", keys_in_one_table, {"kv_heads_joined"}),
+    ("grouped_attention", fewer_queries, {"group_queries_dropped"}),
+    ("grouped_attention", mean_queries, {"group_mean_alone"}),
+    ("grouped_attention", is_causal, {"causal_unasked_top_left"}),
+    (
+        "grouped_attention",
+        grouped(lambda h, n_kv, group: 0 * h + n_kv - 1),
+        {"kv_head_last_only"},
+    ),
+    (
+        "grouped_attention",
+        grouped(lambda h, n_kv, group: 0 * h, in_order),
+        {"kv_keys_first_only"},
+    ),
+    (
+        "grouped_attention",
+        grouped(in_order, lambda h, n_kv, group: 0 * h),
+        {"kv_values_first_only"},
+    ),
+    (
+        "kv_bytes",
+        counts(
+            lambda lay, h, kv, d, n, b, w, kept: lay * (4 * kv + 2 * h) * d * kept * b
+        ),
+        {"cache_all_queries"},
+    ),
+    (
+        "kv_bytes",
+        counts(lambda lay, h, kv, d, n, b, w, kept: 2 * lay * h * n * kept * b),
+        {"cache_of_scores"},
+    ),
+    (
+        "kv_bytes",
+        counts(lambda lay, h, kv, d, n, b, w, kept: 4 * lay * kv * d * kept * kept * b),
+        {"cache_squared_in_window"},
+    ),
+    (
+        "kv_bytes",
+        counts(
+            lambda lay, h, kv, d, n, b, w, kept: (
+                2 * lay * kv * d * kept * (kept + 1) * b
+            )
+        ),
+        {"cache_read_so_far"},
+    ),
+    (
+        "kv_bytes",
+        counts(lambda lay, h, kv, d, n, b, w, kept: 4 * lay * kv * (d // h) * kept * b),
+        {"cache_split_over_heads"},
+    ),
+    (
+        "kv_bytes",
+        counts(
+            lambda lay, h, kv, d, n, b, w, kept: 4 * lay * kv * d * kept * b // 1024
+        ),
+        {"cache_in_kib"},
+    ),
+    (
+        "kv_bytes",
+        counts(
+            lambda lay, h, kv, d, n, b, w, kept: 4 * lay * kv * d * min(n, w or 0) * b
+        ),
+        {"window_none_is_zero"},
+    ),
+    (
+        "kv_bytes",
+        counts(
+            lambda lay, h, kv, d, n, b, w, kept: (
+                4 * lay * kv * d * (n % w if w else n) * b
+            )
+        ),
+        {"window_remainder"},
+    ),
+    (
+        "kv_bytes",
+        counts(
+            lambda lay, h, kv, d, n, b, w, kept: (
+                4 * lay * kv * d * min(n * b, w or n * b)
+            )
+        ),
+        {"window_for_all_texts"},
+    ),
+    (
+        "kv_bytes",
+        counts(
+            lambda lay, h, kv, d, n, b, w, kept: (
+                4 * lay * kv * d * min(n, lay * w if w else n) * b
+            )
+        ),
+        {"window_times_layers"},
+    ),
     ("cached_step", never_scaled, {"scale_missing"}),
     ("grouped_attention", grouped(tiled), {"kv_heads_tiled"}),
     ("grouped_attention", grouped(tiled, in_order), {"kv_keys_tiled"}),
@@ -447,6 +695,55 @@ def test_a_wrong_answer_is_named(name, answer, keys, seed):
     assert {m.key for m in verdict.mistakes} == keys, verdict.text
 
 
+def test_all_axes_turned_over_is_no_axis_of_the_cache():
+    """`.T` works without a batch, too. It is another mistake than joining along 0."""
+
+    def turned(q, k, v, old_k, old_v):
+        keys, values = np.concatenate((old_k, k), -2), np.concatenate((old_v, v), -2)
+        scores = q @ keys.T / np.sqrt(q.shape[-1])
+        look = masks.causal(q.shape[-2], keys.shape[-2])
+        return (
+            attention.softmax(np.where(look, scores, -np.inf)) @ values,
+            keys,
+            values,
+        )
+
+    verdict = judge("cached_step", turned)
+    assert verdict.status == "raised"
+    assert "swapaxes" in verdict.text
+
+
+def test_nothing_but_nan_is_not_taken_for_two_mistakes():
+    verdict = judge("grouped_attention", lambda q, k, v: np.full_like(q, np.nan))
+    assert not verdict.passed
+    assert not verdict.mistakes
+
+
+def test_one_byte_too_many_is_seen():
+    def one_more(n_layers, n_heads, n_kv_heads, d_k, n, batch, window):
+        args = n_layers, n_heads, n_kv_heads, d_k, n, batch, window
+        return get("kv_bytes").solution(*args) + 1
+
+    assert not judge("kv_bytes", one_more).passed
+
+
+def test_of_a_large_result_the_row_that_differs_is_shown():
+    """An array of 126 numbers has too many to print, and its shape says nothing."""
+
+    def wrong_in_large_ones(q, k, v):
+        out = grouped_by_repeat(q, k, v)
+        return out**3 if out.size > 60 else out
+
+    said = judge("grouped_attention", wrong_in_large_ones).text
+    assert "yours[0, 0] = [" in said
+    assert "expected[0, 0] = [" in said
+
+
+def test_the_softmax_over_everything_is_shown_on_more_than_one_row():
+    answer = by_hand(lambda s, look: _over_all(np.where(look, s, -np.inf)))
+    assert "your rows to 1;" not in judge("cached_step", answer).text
+
+
 def test_a_mistake_without_a_name_breaks_a_law():
     """An answer that forgets what lies more than four tokens back."""
 
@@ -477,7 +774,24 @@ def test_a_shape_that_does_not_fit_is_said_with_its_names():
         (40, "Half"),
         (80, "Two factors"),
         (10, "float32"),
-        (5, "float64"),
+        (5, "Too many bytes"),
+        (80 / 15, "40 key heads, and in all 80"),
+        (60 / 18, "are added"),
+        (2, "in float32, or in bits"),
+        (2.5, "in bits"),
+        (1, "float64"),
+        (8, "factor of 2"),
+        (32, "size of a group"),
+        (13, "Queries are counted"),
+        (80 / 3, "80 GiB"),
+        (53, "80 GiB"),
+        (33, "bring no room"),
+        (18, "GB"),
+        (60, "are left"),
+        (3 * 2**30, "bytes one text"),
+        (196608, "bytes one token"),
+        (0.05, "share"),
+        (21, "room for more"),
         (960, "One layer"),
         (160, "One key head"),
         (327680, "tokens fit"),

@@ -30,5 +30,5 @@ def of(value: float) -> str:
 
 MEASURES: dict[str, Callable[[Sight], str | None]] = {
     **dict.fromkeys(KV_BYTES.faults, counted),
-    **dict.fromkeys((*KEY_OF, "kv_keys_tiled"), shares),
+    **dict.fromkeys((*KEY_OF, "kv_keys_tiled", "kv_keys_first_only"), shares),
 }

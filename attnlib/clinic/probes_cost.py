@@ -34,6 +34,8 @@ def cached_step_cases(rng):
         case("a batch of 2 and 3 heads, one new token", 5, 1, 6, 4, 2, 3),
         case("a batch of 2 and 3 heads, a piece", 4, 2, 6, 5, 2, 3),
         case("a batch of 2, as many old as new", 2, 2, 3, 4, 2),
+        # Here old and new can be joined along axis 0, and nothing is raised.
+        case("a batch of 1, as many old as new", 2, 2, 3, 4, 1),
     )
 
 
@@ -65,13 +67,17 @@ def grouped_attention_cases(rng):
 
 def kv_bytes_cases(rng):
     """For `kv_bytes(n_layers, n_heads, n_kv_heads, d_k, n, batch, window)`."""
+    # d_k is a multiple of n_heads, and the bytes are whole KiB: so `//` gives what
+    # `/` gives, for those who divide.
     calls = (
-        (3, 6, 2, 24, 10, 1, None),
-        (12, 12, 12, 64, 1000, 1, None),
+        (3, 6, 2, 24, 32, 1, None),
+        (12, 12, 12, 72, 1000, 1, None),
         (32, 32, 8, 128, 8192, 5, None),
-        (32, 40, 8, 128, 9000, 3, 4096),
+        (32, 40, 8, 160, 9000, 3, 4096),
         (28, 24, 6, 96, 700, 7, 4096),
-        (80, 64, 1, 112, 4096, 2, 4096),
+        (80, 64, 1, 128, 4096, 2, 4096),
+        (2, 8, 4, 40, 1000, 3, 64),  # the windows of all layers together are no text
+        (1, 4, 1, 4, 64, 1, None),  # few enough that one byte more counts
     )
     names = "n_layers", "n_heads", "n_kv_heads", "d_k", "n", "batch", "window"
     return tuple(

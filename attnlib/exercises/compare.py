@@ -70,7 +70,10 @@ def difference(
 ) -> str:
     """The first case that differs, in at most a dozen lines of numbers."""
     lines = len(stubs.shown(good).splitlines())
-    whole = lines <= MOST_ROWS and 2 * (lines + 1) + len(case.args) <= MOST_LINES
+    few = good.size <= stubs.MOST_NUMBERS  # of many, only the shape would be shown
+    whole = (
+        few and lines <= MOST_ROWS and 2 * (lines + 1) + len(case.args) <= MOST_LINES
+    )
     row = () if whole else tuple(int(i) for i in np.argwhere(wrong)[0][:-1])
     digits = _digits(mine[row], good[row])
     yours = text.block(text.row_of("yours", row), stubs.shown(mine[row], digits))

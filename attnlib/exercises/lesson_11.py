@@ -102,8 +102,19 @@ def pieces_are_the_whole(call):
 _of_heads = (table(_rng, 2, 6, 3, 4), table(_rng, 2, 2, 5, 4), table(_rng, 2, 2, 5, 7))
 
 _GIB = 1024**3
-_TOKENS = 16_384
-_FITS = 60 * _GIB // (2 * 48 * 8 * 128 * 2 * _TOKENS)  # 20
+_OF_TOKEN = 2 * 48 * 8 * 128 * 2
+_OF_TEXT = _OF_TOKEN * 16_384  # 3 GiB
+_FITS = 60 * _GIB // _OF_TEXT  # 20
+
+
+def _not_so_many(value: float, sentence: str) -> tuple[Misconception, ...]:
+    """A wrong number of texts, also cut to a whole one."""
+    numbers = dict.fromkeys((value, value // 1))
+    return tuple(
+        Misconception(number, sentence)
+        for number in numbers
+        if number not in (0, _FITS)
+    )
 
 
 EXERCISES = (
@@ -192,30 +203,84 @@ EXERCISES = (
         "five times as many customers on one machine.",
         "texts_that_fit = 60 * 1024**3 // (2 * 48 * 8 * 128 * 2 * 16384)",
         (
-            Misconception(4, "That is with 40 key heads (M33). Only 8 have keys."),
-            Misconception(
-                40,
-                "Half of a text's bytes are missing: a key and a value, of two bytes.",
-            ),
-            Misconception(
-                80,
-                "Two factors of 2 are missing: a key and a value, of two bytes each.",
-            ),
-            Misconception(10, "That is in float32. Two bytes a number are wanted."),
-            Misconception(5, "That is in float64. Two bytes a number are wanted."),
-            Misconception(2, "That is with 40 key heads and in float32."),
-            Misconception(960, "One layer is counted. Each of the 48 has a cache."),
-            Misconception(160, "One key head is counted. There are 8."),
-            Misconception(
-                327680, "That is how many tokens fit. A text has 16 384 of them."
-            ),
-            Misconception(26, "All 80 GiB are counted. 20 are taken by the weights."),
-            Misconception(27, "All 80 GiB are counted. 20 are taken by the weights."),
             Misconception(
                 3, "That is how many GiB one text takes. How many texts go into 60?"
             ),
             Misconception(
                 19, "Texts of 3 GiB fill 60 GiB without a rest: does one more fit?"
+            ),
+            Misconception(
+                21, "Texts of 3 GiB fill 60 GiB without a rest. Is there room for more?"
+            ),
+            Misconception(27, "All 80 GiB are counted. 20 are taken by the weights."),
+            Misconception(
+                60 / 18, "Query heads and key heads are added. Only 8 have keys."
+            ),
+            *_not_so_many(
+                60 / 15, "That is with 40 key heads (M33). Only 8 have keys."
+            ),
+            *_not_so_many(
+                40,
+                "Half of a text's bytes are missing: a key and a value, of two bytes.",
+            ),
+            *_not_so_many(
+                80,
+                "Two factors of 2 are missing: a key and a value, of two bytes each.",
+            ),
+            *_not_so_many(10, "That is in float32. Two bytes a number are wanted."),
+            Misconception(
+                5,
+                "Too many bytes for a text, or too much room: 8 heads have keys, with "
+                "two bytes a number, and 60 GiB are left.",
+            ),
+            *_not_so_many(
+                80 / 15,
+                "That is with 40 key heads, and in all 80 GiB. Only 8 have keys.",
+            ),
+            *_not_so_many(2, "That is with 40 key heads and in float32, or in bits."),
+            *_not_so_many(2.5, "That is in bits. A number takes two bytes."),
+            *_not_so_many(1, "That is with 40 key heads and in float64."),
+            *_not_so_many(
+                8, "That is with 40 key heads, and a factor of 2 is missing."
+            ),
+            *_not_so_many(
+                32, "The size of a group, 5, is taken for the number of key heads, 8."
+            ),
+            *_not_so_many(
+                40 / 3,
+                "Queries are counted as well, or four bytes a number in all 80 GiB.",
+            ),
+            *_not_so_many(960, "One layer is counted. Each of the 48 has a cache."),
+            *_not_so_many(160, "One key head is counted. There are 8."),
+            *_not_so_many(
+                327680, "That is how many tokens fit. A text has 16 384 of them."
+            ),
+            *_not_so_many(
+                80 / 3, "All 80 GiB are counted. 20 are taken by the weights."
+            ),
+            *_not_so_many(
+                160 / 3,
+                "All 80 GiB are counted, and half of a text's bytes are missing.",
+            ),
+            *_not_so_many(
+                100 / 3, "The weights take 20 of the 80 GiB; they bring no room."
+            ),
+            *_not_so_many(60e9 / _OF_TEXT, "A GiB is 1024³ bytes. 10⁹ bytes are a GB."),
+            *_not_so_many(
+                60 * _GIB / 16_000 / _OF_TOKEN, "A text has 16 384 tokens, not 16 000."
+            ),
+            *_not_so_many(
+                60, "That is how many GiB are left. How many does one text take?"
+            ),
+            *_not_so_many(
+                _OF_TEXT, "That is how many bytes one text takes. How many texts fit?"
+            ),
+            *_not_so_many(
+                _OF_TOKEN,
+                "That is how many bytes one token takes. How many texts fit?",
+            ),
+            *_not_so_many(
+                1 / 20, "That is the share of one text. How many of it go into 1?"
             ),
         ),
         tolerance=1e-6,

@@ -30,7 +30,11 @@ def kv_bytes(
         heads = n_heads * n_kv_heads
     elif "cache_split_over_heads" in faults:
         heads = n_kv_heads / n_heads
-    tokens = _tokens(n, window, faults)
+    elif "cache_all_queries" in faults:  # 2 n_kv_heads + n_heads
+        heads = n_kv_heads + n_heads / 2
+    elif "cache_of_scores" in faults:  # n_heads n numbers for each token
+        heads = n_heads * n / (2 * d_k)
+    tokens = _tokens(n, window, n_layers, batch, faults)
     layers = 1 if "cache_one_layer" in faults else n_layers
     texts = 1 if "cache_one_text" in faults else batch
     width = 1 if "cache_width_missing" in faults else d_k
@@ -58,13 +62,20 @@ _FACTORS = {
 }
 
 
-def _tokens(n: int, window: int | None, faults: Faults) -> int:
+def _tokens(
+    n: int, window: int | None, n_layers: int, batch: int, faults: Faults
+) -> float:
+    kept = n if window is None else min(n, window)
     if "cache_per_token" in faults:
         return 1
     if "cache_squared" in faults:
         return n * n
+    if "cache_squared_in_window" in faults:
+        return kept * kept
+    if "cache_read_so_far" in faults:
+        return kept * (kept + 1) / 2
     if window is None:
-        return n
+        return 0 if "window_none_is_zero" in faults else n
     if "window_not_used" in faults:
         return n
     if "window_always_full" in faults:
@@ -81,7 +92,13 @@ def _tokens(n: int, window: int | None, faults: Faults) -> int:
         return min(n, window - 1)
     if "window_times" in faults:
         return n * window
-    return min(n, window)
+    if "window_remainder" in faults:
+        return n % window
+    if "window_for_all_texts" in faults:
+        return min(n * batch, window) / batch
+    if "window_times_layers" in faults:
+        return min(n, window * n_layers)
+    return kept
 
 
 KV_BYTES = Family(
@@ -95,6 +112,8 @@ KV_BYTES = Family(
             "cache_heads_added",
             "cache_heads_multiplied",
             "cache_split_over_heads",
+            "cache_all_queries",
+            "cache_of_scores",
         ),
         "factor": tuple(_FACTORS),
         "layers": ("cache_one_layer",),
@@ -103,6 +122,9 @@ KV_BYTES = Family(
         "tokens": (
             "cache_per_token",
             "cache_squared",
+            "cache_squared_in_window",
+            "cache_read_so_far",
+            "window_none_is_zero",
             "window_not_used",
             "window_always_full",
             "window_larger",
@@ -111,6 +133,9 @@ KV_BYTES = Family(
             "window_and_itself",
             "window_without_itself",
             "window_times",
+            "window_remainder",
+            "window_for_all_texts",
+            "window_times_layers",
         ),
     },
 )

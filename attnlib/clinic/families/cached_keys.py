@@ -25,6 +25,10 @@ _TRIANGLE = (
     "causal_behind_cache_only",
     "cache_hidden",
     "cache_oldest_hidden",
+    "cache_triangle_too",
+    "cache_sizes_in_front",
+    "offset_is_n_new",
+    "mirrored_top_left",
 )
 
 
@@ -45,10 +49,14 @@ def cached_step(
     raw = np.asarray(q @ np.swapaxes(all_k, -1, -2))
     scores = scale(raw, q, all_k, all_v, faults)
     look = _look(q.shape[-2], all_k.shape[-2], old_k.shape[-2], faults)
+    if "cache_sizes_in_front" in faults:  # len(q), len(keys)
+        look = np.array(causal_mask(len(q), len(all_k)), np.bool_)
     weights = scores  # of nothing, nothing
     if all_k.shape[-2]:
         weights = masked_softmax(scores, look, q.shape[-1], faults)
-    out = np.asarray(weights @ all_v)
+    out: Float = np.asarray(weights @ all_v)
+    if {"parts_added", "parts_averaged"} & faults:
+        out = _apart(q, k, v, old_k, old_v, faults)
     if "kept_nothing_new" in faults:
         keys, values = old_k, old_v
     elif "kept_new_only" in faults:
@@ -66,6 +74,8 @@ def cached_step(
         keys, values = keys[..., :-1, :], values[..., :-1, :]
     elif "kept_first_dropped" in faults:
         keys, values = keys[..., 1:, :], values[..., 1:, :]
+    elif "kept_before_out" in faults:
+        return keys, values, out
     return out, keys, values
 
 
@@ -88,6 +98,16 @@ def _joined(
     )
 
 
+def _apart(
+    q: Float, k: Float, v: Float, old_k: Float, old_v: Float, faults: Faults
+) -> Float:
+    """A softmax over the cache, another one over the new tokens."""
+    of_new = cached_step(q, k, v, k[..., :0, :], v[..., :0, :])[0]
+    alone = frozenset({"cache_own_missing"})  # of an empty cache, zeros
+    both = of_new + cached_step(q, k, v, old_k, old_v, faults=alone)[0]
+    return both / 2 if "parts_averaged" in faults else both
+
+
 def _look(n_new: int, n: int, n_old: int, faults: Faults) -> npt.NDArray[np.bool_]:
     """Which of n keys each new token may see, the last one beside the last key."""
     if "cache_own_missing" in faults:
@@ -98,7 +118,13 @@ def _look(n_new: int, n: int, n_old: int, faults: Faults) -> npt.NDArray[np.bool
         faults = faults | {"causal_missing"}
     kind = faults & set(_TRIANGLE)
     look = np.array(causal_mask(n_new, n, faults=kind), np.bool_)
-    if "cache_hidden" in faults:
+    if "offset_is_n_new" in faults:
+        look = np.tri(n_new, n, n_new, dtype=np.bool_)
+    elif "mirrored_top_left" in faults:
+        look = ~np.tri(n_new, n, -1, dtype=np.bool_)
+    elif "cache_triangle_too" in faults:
+        look[:, :n_old] = np.tri(n_new, n_old, dtype=np.bool_)
+    elif "cache_hidden" in faults:
         look[:, :n_old] = False
     elif "cache_oldest_hidden" in faults and n_old:
         look[:, 0] = False
@@ -136,6 +162,8 @@ CACHED_STEP = Family(
             "cache_first_axis",
             "cache_axis_of_heads",
             "cache_own_missing",
+            "parts_added",
+            "parts_averaged",
         ),
         "mask": _TRIANGLE,
         "kept": (
@@ -147,6 +175,7 @@ CACHED_STEP = Family(
             "kept_scaled",
             "kept_last_dropped",
             "kept_first_dropped",
+            "kept_before_out",
         ),
         "scale": (
             "scale_missing",
@@ -157,7 +186,7 @@ CACHED_STEP = Family(
             "scale_n_q",
         ),
         "fill": ("mask_fill_zero", "mask_after", "mask_added", "mask_fill_10"),
-        "axis": ("axis_second_last", "softmax_missing"),
+        "axis": ("axis_second_last", "axis_all", "softmax_missing"),
     },
     see_cached_step,
 )

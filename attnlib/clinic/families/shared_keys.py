@@ -17,6 +17,7 @@ Whole = npt.NDArray[np.integer]
 KEY_OF: dict[str, Callable[[Whole, int, int], Whole]] = {
     "kv_heads_tiled": lambda h, n_kv, group: h % n_kv,
     "kv_head_first_only": lambda h, n_kv, group: 0 * h,
+    "kv_head_last_only": lambda h, n_kv, group: 0 * h + n_kv - 1,
     "kv_heads_reversed": lambda h, n_kv, group: n_kv - 1 - h // group,
     "kv_groups_of_three": lambda h, n_kv, group: np.minimum(h // 3, n_kv - 1),
     "kv_groups_of_two": lambda h, n_kv, group: np.minimum(h // 2, n_kv - 1),
@@ -38,7 +39,16 @@ def grouped_attention(q: Float, k: Float, v: Float, *, faults: Faults = RIGHT) -
         key_of = h % n_kv
     elif "kv_values_tiled" in faults:
         value_of = h % n_kv
-    if "group_queries_mean" in faults:
+    elif "kv_keys_first_only" in faults:
+        key_of = 0 * h
+    elif "kv_values_first_only" in faults:
+        value_of = 0 * h
+    if "group_queries_dropped" in faults:  # as many queries as keys, one each
+        q, group, key_of, value_of = q[..., :n_kv, :, :], 1, h[:n_kv], h[:n_kv]
+    elif "group_mean_alone" in faults:
+        q = q.reshape(*q.shape[:-3], n_kv, group, *q.shape[-2:]).mean(axis=-3)
+        group, key_of, value_of = 1, h[:n_kv], h[:n_kv]
+    elif "group_queries_mean" in faults:
         means = q.reshape(*q.shape[:-3], n_kv, group, *q.shape[-2:]).mean(axis=-3)
         q = np.repeat(means, group, axis=-3)
     if "group_queries_regrouped" in faults:  # tokens before the group, then a cut
@@ -58,13 +68,23 @@ def grouped_attention(q: Float, k: Float, v: Float, *, faults: Faults = RIGHT) -
             np.ascontiguousarray(np.swapaxes(a, -3, -2)).reshape(a.shape)
             for a in (keys, values)
         )
+    elif "kv_heads_joined" in faults:  # the keys of all heads in one long table
+        keys, values = (
+            np.repeat(a.reshape(*a.shape[:-3], 1, -1, a.shape[-1]), n_heads, axis=-3)
+            for a in (k, v)
+        )
     scores = scale(q @ np.swapaxes(keys, -1, -2), q, keys, values, faults)
     if "scale_n_heads" in faults:
         scores = q @ np.swapaxes(keys, -1, -2) / np.sqrt(n_heads)
-    if "causal_unasked" in faults:
+    if {"causal_unasked", "causal_unasked_top_left"} & faults:
         n_q, n_k = scores.shape[-2:]
-        scores = np.where(np.tri(n_q, n_k, n_k - n_q, dtype=bool), scores, -np.inf)
-    if "axis_heads" in faults:
+        offset = n_k - n_q if "causal_unasked" in faults else 0
+        scores = np.where(np.tri(n_q, n_k, offset, dtype=bool), scores, -np.inf)
+    if "axis_folded_rows" in faults:  # over all queries of a group
+        rows = scores.reshape(*scores.shape[:-3], n_kv, -1, scores.shape[-1])
+        e = np.exp(rows - rows.max(axis=-2, keepdims=True))
+        weights = (e / e.sum(axis=-2, keepdims=True)).reshape(scores.shape)
+    elif "axis_heads" in faults:
         e = np.exp(scores - scores.max(axis=-3, keepdims=True))
         weights = e / e.sum(axis=-3, keepdims=True)
     else:
@@ -77,6 +97,8 @@ def _returned(out: Float, n_kv: int, group: int, faults: Faults) -> Float:
     if "group_unfolded_wrongly" in faults:  # (group n_q) cut as (n_q group)
         cut = out.reshape(*batch, n_kv, n_q, group, d_v)
         return np.swapaxes(cut, -3, -2).reshape(out.shape)
+    if "group_unfolded_tokens_first" in faults:  # cut as (n_q n_heads)
+        return np.swapaxes(out.reshape(*batch, n_q, n_heads, d_v), -3, -2)
     if "group_heads_permuted" in faults:
         cut = out.reshape(*batch, n_kv, group, n_q, d_v)
         return np.swapaxes(cut, -4, -3).reshape(out.shape)
@@ -119,17 +141,23 @@ GROUPED_ATTENTION = Family(
             *KEY_OF,
             "kv_keys_tiled",
             "kv_values_tiled",
+            "kv_keys_first_only",
+            "kv_values_first_only",
+            "kv_heads_joined",
             "repeat_mean",
             "repeat_mixed",
         ),
         "queries": (
             "group_queries_mean",
+            "group_mean_alone",
+            "group_queries_dropped",
             "group_queries_regrouped",
             "group_folded_by_stride",
             "group_tokens_first",
         ),
         "returned": (
             "group_unfolded_wrongly",
+            "group_unfolded_tokens_first",
             "group_heads_permuted",
             "group_still_folded",
             "group_axis_kept",
@@ -147,8 +175,15 @@ GROUPED_ATTENTION = Family(
             "scale_n_q",
             "scale_n_heads",
         ),
-        "axis": ("axis_second_last", "axis_heads", "softmax_missing"),
-        "unasked": ("causal_unasked",),
+        "axis": (
+            "axis_second_last",
+            "axis_folded_rows",
+            "axis_heads",
+            "axis_all",
+            "softmax_missing",
+            "causal_unasked",
+            "causal_unasked_top_left",
+        ),
     },
     see_grouped,
 )

@@ -55,6 +55,21 @@ MISTAKES = (
         "Use d_k as it is.",
     ),
     Mistake(
+        "cache_all_queries",
+        "",
+        "The queries of all heads are kept as well",
+        _TOKEN + " A query is used once, by its own token.",
+        "What does a later token ask for?",
+    ),
+    Mistake(
+        "cache_of_scores",
+        "",
+        "That is the table of scores, not the cache",
+        _TOKEN + " Scores are n x n. They are not kept: a token computes its own row, "
+        "and is done.",
+        "What does a later token ask for?",
+    ),
+    Mistake(
         "cache_half",
         "",
         "Half of it: a factor of 2 is missing",
@@ -150,6 +165,28 @@ MISTAKES = (
         "n once.",
     ),
     Mistake(
+        "cache_squared_in_window",
+        "",
+        "It grows with the square of the tokens that are kept",
+        _TOKEN + " Scores are n x n. They are not kept: a token computes its own row, "
+        "and is done.",
+        "The number of kept tokens, once.",
+    ),
+    Mistake(
+        "cache_read_so_far",
+        "",
+        "That is what was read so far, not what is kept",
+        _TOKEN + " Each new token reads all of it, and adds its own share only.",
+        "The number of kept tokens, once.",
+    ),
+    Mistake(
+        "window_none_is_zero",
+        "",
+        "Without a window nothing is kept",
+        "None says that no token is dropped: all n are kept.",
+        "What is `window` in that call?",
+    ),
+    Mistake(
         "window_not_used",
         "",
         "The window is not used",
@@ -204,5 +241,28 @@ MISTAKES = (
         "n and window are multiplied",
         _WINDOW + " What you counted grows like the pairs of a window.",
         "The smaller of the two.",
+    ),
+    Mistake(
+        "window_remainder",
+        "",
+        "Only what is over after full windows is counted",
+        _WINDOW + " The remainder says where the newest one is written, not how many "
+        "there are.",
+        "The smaller of n and window.",
+    ),
+    Mistake(
+        "window_for_all_texts",
+        "",
+        "The texts of the batch share one window",
+        _WINDOW + " That holds for each text.",
+        "First the smaller of n and window, then times batch.",
+    ),
+    Mistake(
+        "window_times_layers",
+        "",
+        "The window is taken once for each layer",
+        _WINDOW + " That holds in each layer. Through many layers a token learns of "
+        "older ones, but their keys are gone.",
+        "The smaller of n and window.",
     ),
 )

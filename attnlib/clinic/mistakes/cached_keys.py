@@ -40,7 +40,7 @@ MISTAKES = (
         "",
         "Axis 0 is taken for that of the tokens",
         _AXIS + " Axis 0 is theirs only where there is no batch.",
-        "Count axes from the end, where you join and where you ask for a size.",
+        "Count axes from the end: axis=-2, with a batch and without.",
     ),
     Mistake(
         "cache_axis_of_heads",
@@ -84,6 +84,57 @@ MISTAKES = (
         "The oldest token of the cache is hidden",
         _PLACE + " The first token counts as well.",
         "Where does your slice of the cache begin?",
+    ),
+    Mistake(
+        "cache_triangle_too",
+        "M19",
+        "A triangle lies over the cache as well",
+        _PLACE + " All of the cache came before: only the new tokens hide each other.",
+        "In the mask the columns of the cache are True.",
+    ),
+    Mistake(
+        "cache_sizes_in_front",
+        "",
+        "The mask takes its sizes from axis 0",
+        _AXIS + " Axis 0 is theirs only where there is no batch, and so is `len`.",
+        "q.shape[-2] and keys.shape[-2].",
+    ),
+    Mistake(
+        "offset_is_n_new",
+        "M19",
+        "The triangle is moved by n_new, where n_old is meant",
+        _PLACE,
+        "At which place does the first new token stand?",
+    ),
+    Mistake(
+        "mirrored_top_left",
+        "M19",
+        "The triangle is upside down, and starts at the top left",
+        _PLACE + " Yours hides the past.",
+        "What must the last row look like?",
+    ),
+    Mistake(
+        "parts_added",
+        "",
+        "The cache and the new tokens have a softmax each, and both are added",
+        "A query has one sum of 1 to hand out, over old and new keys together. Two "
+        "softmaxes hand out 2.",
+        "Join first, then attend once.",
+    ),
+    Mistake(
+        "parts_averaged",
+        "",
+        "The cache and the new tokens have a softmax each, and get a half each",
+        "A query has one sum of 1 to hand out, over old and new keys together. How "
+        "much of it the cache gets is for the scores to say.",
+        "Join first, then attend once.",
+    ),
+    Mistake(
+        "kept_before_out",
+        "",
+        "The cache is returned before the result",
+        "out, keys, values is the order that the docstring asks for.",
+        "What stands first in your return?",
     ),
     Mistake(
         "kept_nothing_new",

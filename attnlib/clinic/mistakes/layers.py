@@ -85,7 +85,7 @@ MISTAKES = (
         "All query heads use the first key head",
         "Key heads are shared by neighbours: with 4 query heads on 2 key heads, 0 0 1 "
         "1.",
-        "What does heads.repeat_heads do?",
+        "Which key head belongs to the last query head?",
     ),
     Mistake(
         "kv_heads_reversed",

@@ -42,6 +42,48 @@ MISTAKES = (
         "Treat k and v alike: 0 0 0 1 1 1.",
     ),
     Mistake(
+        "kv_head_last_only",
+        "M33",
+        "All query heads use the last key head",
+        _SHARED,
+        "Which key head belongs to query head 0?",
+    ),
+    Mistake(
+        "kv_keys_first_only",
+        "M33",
+        "All query heads use the keys of the first key head",
+        _SHARED + " The values go with the keys.",
+        "Treat k and v alike.",
+    ),
+    Mistake(
+        "kv_values_first_only",
+        "M33",
+        "All query heads use the values of the first key head",
+        _SHARED + " The values go with the keys.",
+        "Treat k and v alike.",
+    ),
+    Mistake(
+        "kv_heads_joined",
+        "M33",
+        "The keys of all heads stand in one table, and every query sees them all",
+        _SHARED,
+        "The queries are folded. k and v stay as they are.",
+    ),
+    Mistake(
+        "group_mean_alone",
+        "M33",
+        "The query heads of a group are averaged, and one result a group comes back",
+        _SHARED + " They share keys and values. Each asks its own question.",
+        "The queries stay n_heads, and so do the results.",
+    ),
+    Mistake(
+        "group_queries_dropped",
+        "M33",
+        "Only as many query heads are used as there are key heads",
+        _SHARED + " The other query heads ask, too.",
+        "n_heads results are wanted.",
+    ),
+    Mistake(
         "group_queries_mean",
         "M33",
         "The query heads of a group are averaged",
@@ -75,6 +117,29 @@ MISTAKES = (
         "The result is cut back at the wrong axes: heads and tokens are mixed",
         _FOLD,
         "First the head within the group, then the token.",
+    ),
+    Mistake(
+        "group_unfolded_tokens_first",
+        "M33",
+        "The result is cut into tokens first, and then into heads",
+        _FOLD,
+        "A plain reshape to (..., n_heads, n_q, d_v), without a swap.",
+    ),
+    Mistake(
+        "axis_folded_rows",
+        "M04",
+        "The softmax runs over the folded queries, not the keys",
+        "Each query hands out 1 over its keys. Here each key hands out 1 over all "
+        "queries of its group.",
+        "Sum along the rows: the last axis.",
+    ),
+    Mistake(
+        "causal_unasked_top_left",
+        "",
+        "A causal mask is built in",
+        "Each query sees the first keys only, as with is_causal=True. Nobody asked for "
+        "that here.",
+        "Every query may look at every key.",
     ),
     Mistake(
         "group_heads_permuted",

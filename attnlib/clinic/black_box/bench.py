@@ -87,16 +87,26 @@ class Bench(Protocol):
         """A question at the edge; None where the subject cannot be asked it."""
 
 
-def signs(plain: Array | None, turned: Array | None, louder: Array | None) -> Signs:
-    """Compare the last token's outputs."""
+def signs(
+    plain: Array | None,
+    turned: Array | None,
+    louder: Array | None,
+    twice: Array | None = None,
+) -> Signs:
+    """Compare the last token's outputs.
+
+    With the keys in another order, and with all tokens twice over, one after another:
+    the second shows places that only the queries are turned by.
+    """
 
     def moved(other: Array | None) -> bool:
-        if plain is None or other is None or plain.shape != other.shape:
+        if plain is None or other is None or 0 in (plain.size, other.size):
             return False
-        apart = np.abs(plain[..., -1, :] - other[..., -1, :]).max()
-        return not apart < 1e-3
+        last, its = plain[..., -1, :], other[..., -1, :]
+        return last.shape == its.shape and not np.abs(last - its).max() < 1e-3
 
-    return Signs(moved(turned), louder is not None and not moved(louder))
+    placed = moved(turned) or moved(twice)
+    return Signs(placed, louder is not None and not moved(louder))
 
 
 def gradients_of(
@@ -227,7 +237,9 @@ class FunctionBench:
         plain = self.ask(asked).out
         turned = self.ask(replace(asked, k=k, v=v)).out
         louder = self.ask(replace(asked, q=asked.q * 4.0)).out
-        return signs(plain, turned, louder)
+        q, k, v = (np.concatenate([a, a], -2) for a in (asked.q, asked.k, asked.v))
+        twice = self.ask(replace(asked, q=q, k=k, v=v)).out
+        return signs(plain, turned, louder, twice)
 
     def sees(self) -> Mask:
         """(n, n): whether the output of query i changes with the value of key j."""

@@ -72,7 +72,13 @@ class ModuleBench:
             self._set = q.weights
         causal = (q.causal or self.causal) if self.takes.causal else None
         return self.subject.call(
-            q.x, q.memory, mask=q.mask, padding=q.padding, causal=causal, train=train
+            q.x,
+            q.memory,
+            values=q.said,
+            mask=q.mask,
+            padding=q.padding,
+            causal=causal,
+            train=train,
         )
 
     def simulate(
@@ -90,7 +96,7 @@ class ModuleBench:
     ) -> Array:
         """(batch, n_heads, n_q, n_k)."""
         w = without(question.weights, faults)
-        q, k, v = heads_of(question.x, question.memory, w, faults)
+        q, k, v = heads_of(question.x, question.memory, w, faults, question.said)
         return scores_of(q, k, v, traits, faults, found)
 
     def hides(self, question: Asked) -> bool:
@@ -178,7 +184,11 @@ class ModuleBench:
         w = asked.weights
         b_q = None if w.b_q is None else w.b_q * 4.0
         louder = replace(asked, weights=replace(w, W_q=w.W_q * 4.0, b_q=b_q))
-        outs = [self.ask(one).out for one in (asked, turned, louder)]
+        twice = replace(asked, x=np.concatenate([asked.x, asked.x], 1))
+        if asked.memory is not None:
+            two = np.concatenate([asked.memory, asked.memory], 1)
+            twice = replace(twice, memory=two)
+        outs = [self.ask(one).out for one in (asked, turned, louder, twice)]
         return signs(*outs)
 
     def sees(self) -> Mask:

@@ -114,6 +114,10 @@ def module_questions(
     if takes.memory:
         asked.append(make.ask("a longer memory", 4, n_k=6))
         asked.append(make.ask("a shorter memory", 5, n_k=3))
+    if takes.values and takes.memory:
+        apart = make.ask("values of their own", 4, n_k=6, optional=True)
+        said = make.tokens(6, weights.W_v.shape[0])
+        asked.append(replace(apart, said=said))
     if takes.mask:
         n_k = 6 if takes.memory else 5
         asked.append(make.ask("a mask with holes", 5, mask=make.holes(5, 5)))

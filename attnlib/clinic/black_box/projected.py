@@ -31,6 +31,7 @@ class Asked:
     item: bool = False  # what is empty is item 1: never so where padding says it
     pads: bool = False  # the module has an argument for padding, given here or not
     xray: bool = False  # W_v and W_o are such that out is the weights
+    said: Array | None = None  # (batch, n_k, d_value), for values, if not memory
 
     @property
     def look(self) -> Truth | None:
@@ -71,7 +72,9 @@ def project(
     if "batch_as_sequence" in faults:
         x = np.swapaxes(x, 0, 1)
         memory = None if memory is None else np.swapaxes(memory, 0, 1)
-    q, k, v = heads_of(x, memory, w, faults)
+    if "batch_as_sequence" in faults and asked.said is not None:
+        raise Unforeseen
+    q, k, v = heads_of(x, memory, w, faults, asked.said)
     mask, padding = asked.mask, asked.padding
     if mask is not None:
         mask = mask[None, None] if mask.ndim == 2 else mask[:, None]
@@ -136,7 +139,11 @@ def without(w: Weights, faults: Faults) -> Weights:
 
 
 def heads_of(
-    x: Array, memory: Array | None, w: Weights, faults: Faults
+    x: Array,
+    memory: Array | None,
+    w: Weights,
+    faults: Faults,
+    values: Array | None = None,
 ) -> tuple[Array, Array, Array]:
     """Queries, keys and values, split into heads."""
     asks, keys = x, x if memory is None else memory
@@ -150,6 +157,10 @@ def heads_of(
             keys = x
         elif "values_from_x" in faults:
             said = x
+        elif "keys_from_values" in faults and values is not None:
+            keys = values
+        if values is not None and said is memory and "values_from_keys" not in faults:
+            said = values
     if said.shape[-1] != w.W_v.shape[0]:  # keys and values of other widths
         width = w.W_v.shape[0]
         said = np.tile(said, -(-width // said.shape[-1]))[..., :width]

@@ -198,7 +198,7 @@ def rotated(q: Float, k: Float, traits: Traits, faults: Faults) -> tuple[Float, 
         at_q = at_q + 1
     elif "rope_k_one_on" in faults:
         at_k = at_k + 1
-    elif "rope_q_from_zero" in faults:
+    elif {"rope_q_from_zero", "rope_q_alone_from_zero"} & faults:
         at_q = np.arange(n_q)
     elif "rope_chunk_from_zero" in faults:
         at_q, at_k = np.arange(n_q), np.r_[np.arange(n_k - n_q), np.arange(n_q)]
@@ -226,7 +226,7 @@ def rotated(q: Float, k: Float, traits: Traits, faults: Faults) -> tuple[Float, 
         return mixed(q, at_q, traits), mixed(k, at_k, traits)
     if "rope_on_k_only" not in faults:
         q = turned(q, at_q, layouts["q"], traits)
-    if "rope_on_q_only" not in faults:
+    if not {"rope_on_q_only", "rope_q_alone_from_zero"} & faults:
         k = turned(k, at_k, layouts["k"], traits)
     return q, k
 

@@ -193,6 +193,7 @@ ROPE: Slots = {
         "rope_other_layout_in_q",
         "rope_angles_of_other_layout",
         "rope_on_q_only",
+        "rope_q_alone_from_zero",
         "rope_on_k_only",
         "rope_q_one_on",
         "rope_k_one_on",
@@ -251,6 +252,7 @@ SQUARE: Slots = {
 OUT: Slots = {"W_o": ("W_o_missing", "W_o_transposed")}
 MEMORY: Slots = {
     "memory": ("self_attention", "memory_asks", "keys_from_x", "values_from_x"),
+    "values": ("values_from_keys", "keys_from_values"),
 }
 
 

@@ -5,6 +5,20 @@ from attnlib.clinic.catalogue import Mistake
 _ROLES = "The query asks, the key answers, the value is what is said."
 
 MISTAKES = (
+    Mistake(
+        "values_from_keys",
+        "M46",
+        "The values are made from what the keys are made from",
+        "It takes values of their own, and does not use them: W_v reads the key input.",
+        "What does W_v multiply, where key and value are handed in apart?",
+    ),
+    Mistake(
+        "keys_from_values",
+        "M46",
+        "The keys are made from what the values are made from",
+        "It takes keys of their own, and does not use them: W_k reads the value input.",
+        "What does W_k multiply, where key and value are handed in apart?",
+    ),
     *(
         Mistake(key, code, name, sentence, mend)
         for key, code, name, sentence, mend in (

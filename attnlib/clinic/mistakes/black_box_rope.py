@@ -58,6 +58,11 @@ MISTAKES = (
                 "RobertCsordas/moeut#6",
             ),
             (
+                "rope_q_alone_from_zero",
+                "Only the queries are turned, and counted from 0",
+                "",
+            ),
+            (
                 "rope_chunk_from_zero",
                 "RoPE counts from 0 again though earlier keys are cached",
                 "RobertCsordas/moeut#6",

@@ -108,8 +108,8 @@ _FITS = 60 * _GIB // _OF_TEXT  # 20
 
 
 def _not_so_many(value: float, sentence: str) -> tuple[Misconception, ...]:
-    """A wrong number of texts, also cut to a whole one."""
-    numbers = dict.fromkeys((value, value // 1))
+    """A wrong number of texts, also with two decimals, and cut to a whole one."""
+    numbers = dict.fromkeys((value, round(value, 2), value // 1))
     return tuple(
         Misconception(number, sentence)
         for number in numbers
@@ -240,6 +240,9 @@ EXERCISES = (
             *_not_so_many(2, "That is with 40 key heads and in float32, or in bits."),
             *_not_so_many(2.5, "That is in bits. A number takes two bytes."),
             *_not_so_many(1, "That is with 40 key heads and in float64."),
+            *_not_so_many(
+                60 / 120, "Query heads and key heads are multiplied. Only 8 have keys."
+            ),
             *_not_so_many(
                 8, "That is with 40 key heads, and a factor of 2 is missing."
             ),

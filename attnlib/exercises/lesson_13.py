@@ -21,7 +21,7 @@ def oldest_token(position, n_layers, width):
 
     position: where the output stands, counted from 0
     n_layers: how many layers of attention there are
-    width: how many keys a query sees in a layer: its own, and the width - 1 before
+    width: how many keys a query sees in a layer: its own, and width - 1 before
     returns: the position of the oldest token, a whole number, 0 or more
     """
     return max(0, position - n_layers * (width - 1))
@@ -35,7 +35,7 @@ def window_attention(q, k, v, width):
         as far as there are; from 1 to n
     returns: (n, d_v)
     Scores are divided by the root of d_k. Twice the tokens may take twice the
-    room and twice the work, no more: no table of n x n, nor its rows one by one.
+    room and the work, no more: no table of n x n, nor its rows one by one.
     """
     near = np.arange(len(q))[:, None] - np.arange(width)
     scores = (q[:, None] * k[near]).sum(axis=-1) / q.shape[1] ** 0.5

@@ -105,7 +105,6 @@ SAME_AS = {
     ("alibi_rising", "slopes_negative"): "one sign",
     ("scale_of_half", "scale_batch"): "a batch of 3 is half of d_k=6",
     ("scale_of_half", "scale_n_heads"): "3 heads are half of d_k=6",
-    ("values_by_key_table", "values_are_keys"): "the keys are x W_k",
     ("keys_by_query_table_own_bias", "keys_by_query_table"): (
         "a bias of the keys moves all scores of a row alike"
     ),

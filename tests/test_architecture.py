@@ -43,7 +43,8 @@ BORROWS = {("figures", "explorers"), ("widgets", "explorers")}
 LEVEL = {name: level for level, names in TABLE.items() for name in names.split()}
 SHOWS = {"plotly", "ipywidgets", "anywidget", "IPython"}
 READS = {"safetensors", "tokenizers"}  # the files of real models, in nn.models alone
-HEAVY = SHOWS | READS | {"torch", "matplotlib", "pandas", "scipy", "sklearn"}
+OPTIONAL = {"triton"}  # in nn.triton_kernel alone, which only a call imports
+HEAVY = SHOWS | READS | OPTIONAL | {"torch", "matplotlib", "pandas", "scipy", "sklearn"}
 HEAVY |= {"nbformat", "jupyterlab"}
 LINES = 320  # "about 300": a little room, so that no one shortens a comment for it
 
@@ -133,6 +134,9 @@ def objections(module: str, source: str, is_package: bool = False) -> list[str]:
         elif top in READS:
             if not module.startswith("attnlib.nn.models."):
                 said.append(f"{at} imports {top}: only attnlib.nn.models may.")
+        elif top in OPTIONAL:
+            if module != "attnlib.nn.triton_kernel":
+                said.append(f"{at} imports {top}: only attnlib.nn.triton_kernel may.")
         elif level < 5 and top not in {*sys.stdlib_module_names, "numpy"}:
             said.append(f"{at} imports {top}: below level 5 there is NumPy only.")
     length = len(source.splitlines())
@@ -285,6 +289,12 @@ def test_nothing_but_nn_loads_torch():
             "attnlib.nn.text:1 imports tokenizers: only attnlib.nn.models may.",
         ),
         (
+            "attnlib.nn.triton_flash",
+            "def f():\n    import triton.language",
+            "attnlib.nn.triton_flash:2 imports triton: only attnlib.nn.triton_kernel "
+            "may.",
+        ),
+        (
             "attnlib.masks",
             "x = 1\n" * (LINES + 1),
             "attnlib.masks has 321 lines: one idea a file, about 300 lines.",
@@ -307,6 +317,7 @@ def test_a_module_that_breaks_a_rule_is_named(module, source, text):
         ),
         ("attnlib.nn.cache", "import torch\nfrom attnlib.shapes import ShapeError"),
         ("attnlib.nn.models.any", "from safetensors.torch import load_file"),
+        ("attnlib.nn.triton_kernel", "import triton\nimport triton.language as tl"),
         ("attnlib.figures.charts", "from attnlib.explorers.numbers import compact"),
         ("attnlib.widgets", "import anywidget\nfrom attnlib.attention import softmax"),
         ("attnlib.__main__", "from attnlib import doctor\nimport argparse"),

@@ -28,6 +28,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
 CONDA = (ROOT / "environment.yml").read_text(encoding="utf-8")
 PINS = pin.read((ROOT / "pins.txt").read_text(encoding="utf-8"))
 CONDA_NAMES = {"pytorch-cpu": "torch"}  # conda name -> pip name, where they differ
+UNPINNED = {"triton"}  # 1 GB, for those who ask for it, and in no environment
 
 
 def declared() -> dict[str, SpecifierSet]:
@@ -71,8 +72,17 @@ def test_pins_are_exact_and_name_no_host_and_no_build() -> None:
 
 def test_the_bounds_of_pyproject_admit_the_pins() -> None:
     for name, bounds in declared().items():
-        if name != "attnlib":
+        if name not in {"attnlib", *UNPINNED}:
             assert bounds.contains(PINS[name]), f"{name}{bounds} forbids {PINS[name]}"
+
+
+def test_what_is_too_large_is_in_no_environment() -> None:
+    extras = PROJECT["optional-dependencies"].items()
+    asked = {Requirement(x).name: key for key, xs in extras for x in xs}
+    for name in UNPINNED:
+        assert asked[name] == name  # an extra of its own
+        assert name not in PINS
+        assert name not in CONDA
 
 
 def test_the_pinned_packages_admit_the_oldest_python() -> None:

@@ -11,6 +11,7 @@ from attnlib.nn.cache import KVCache
 from attnlib.nn.flash import Flash, flash_attention
 from attnlib.nn.init import initialise
 from attnlib.nn.multihead import MultiHead, MultiHeadAttention
+from attnlib.nn.triton_flash import triton_attention
 from attnlib.nn.windows import window_attention
 
 __all__ = [
@@ -23,5 +24,6 @@ __all__ = [
     "flash_attention",
     "initialise",
     "scaled_dot_product",
+    "triton_attention",
     "window_attention",
 ]

@@ -78,7 +78,8 @@ def triton_attention(
     It needs the package triton. On a GPU the kernel is compiled at the first call for
     each dtype and width. On a CPU the interpreter of Triton runs it, if the environment
     variable TRITON_INTERPRET was set to 1 before triton was first imported. A query
-    that may look at nothing gets zeros. There is no gradient.
+    that may look at nothing gets zeros. A NaN may get past a mask, as in SDPA. There is
+    no gradient.
 
     Args:
         q: queries, (..., n_heads, n_q, d_k); float32, float16 or bfloat16.
@@ -97,9 +98,9 @@ def triton_attention(
         out (..., n_heads, n_q, d_v) in the dtype of q, or a `Flash`.
 
     Raises:
-        ImportError: the package triton is missing.
-        RuntimeError: a gradient was asked for, or there is neither a GPU nor an
-            interpreter that works.
+        ImportError: the package triton is missing, or its interpreter is too old.
+        RuntimeError: a gradient was asked for, or there is neither a GPU nor the
+            interpreter.
         ShapeError: the sizes do not fit, d_k or d_v is more than 256, or the mask
             differs between heads or queries.
         TypeError: q, k or v is no tensor of these dtypes, or they differ in it.
@@ -230,9 +231,10 @@ def _check_interpreter(triton: str, numpy: str) -> None:
     """Raise for a pair that stops in the middle with a sentence about scalars."""
     old, new = (tuple(map(int, version.split(".")[:2])) for version in (triton, numpy))
     if old < (3, 7) and new >= (2, 4):
-        raise RuntimeError(
+        raise ImportError(
             f"The interpreter of triton {triton} does not work with NumPy {numpy}: it "
-            "needs triton 3.7 or later."
+            "needs triton 3.7 or later.",
+            name="triton",
         )
 
 

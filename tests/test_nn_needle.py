@@ -17,9 +17,12 @@ from attnlib.shapes import ShapeError
 
 
 @pytest.fixture(autouse=True)
-def in_float64():
+def in_float64_on_one_thread():
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     torch.set_default_dtype(torch.float64)
     yield
+    torch.set_num_threads(n_threads)
     torch.set_default_dtype(torch.float32)
 
 

@@ -44,6 +44,7 @@ _WINDOWS = [
     key
     for key in WINDOW_ATTENTION.faults
     if key.startswith("window_")
+    or key.startswith("band_centred")
     or key in ("band_wraps", "band_shifted_at_start", "band_first_rows_empty")
 ]
 MEASURES: dict[str, Callable[[Sight], str | None]] = {

@@ -82,6 +82,11 @@ def _times(n: int, width: int, faults: Faults) -> Float:
         first = np.maximum(near[:, -1:], 0) + np.arange(width)
         np.add.at(times, (np.arange(n)[:, None], first), 1)
         return times
+    away = np.arange(n) - np.arange(n)[:, None]
+    if "band_centred" in faults:
+        return np.asarray(np.abs(away) <= (width - 1) // 2, np.float64)
+    if "band_centred_wide" in faults:
+        return np.asarray(np.abs(away) <= width // 2, np.float64)
     kinds = faults & set(_SEEN)
     return np.array(window(n, n, width - 1, faults=kinds), np.float64)
 
@@ -128,7 +133,12 @@ def _zero_scores_wrapped(scores: Float, width: int) -> Float:
 
 def _reversed(weights: Float, width: int) -> Float:
     """The weight of the nearest goes to the farthest value, and so on."""
-    return _flat(_band(weights, width, 0)[:, ::-1])
+    n = len(weights)
+    near = np.arange(n)[:, None] - np.arange(width)
+    table = np.zeros_like(weights)
+    places = (np.arange(n)[:, None], near[:, ::-1] % n)
+    np.add.at(table, places, _band(weights, width, 0))
+    return table
 
 
 def see_banded(case: Case, arrays: tuple[Result, ...]) -> View:
@@ -162,6 +172,8 @@ WINDOW_ATTENTION = Family(
             "band_wraps",
             "band_clipped",
             "band_shifted_at_start",
+            "band_centred",
+            "band_centred_wide",
         ),
         "start": (
             "band_zeros_counted",
@@ -183,8 +195,8 @@ WINDOW_ATTENTION = Family(
             "band_softmax_over_queries",
             "not_normalised",
             "sign_flipped",
-            "not_stable",
         ),
+        "shift": ("not_stable",),
         "mix": ("values_are_keys", "values_are_queries", "band_values_reversed"),
     },
     see_banded,

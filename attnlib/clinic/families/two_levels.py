@@ -33,6 +33,8 @@ def two_levels(x: Float, width: int, *, faults: Faults = RIGHT) -> Float:
     means = _means(x if "levels_means_of_x" in faults else local, pieces, width, faults)
     if "levels_queries_pooled" in faults:
         return attend(means, local, local)
+    if "levels_queries_pooled_x" in faults:
+        return attend(means, x, x)
     if "levels_means_only" in faults:
         return attend(means, means, means)
     queries = x if "levels_queries_are_x" in faults else local
@@ -61,6 +63,8 @@ def _pieces(n: int, width: int, faults: Faults) -> list[npt.NDArray[np.int64]]:
     if "levels_pieces_strided" in faults:
         n_pieces = -(-n // width)
         return [places[first::n_pieces] for first in range(n_pieces)]
+    if "levels_width_from_count" in faults:
+        width = -(-n // width)
     starts = range(0, n, width)
     if "levels_pieces_overlap" in faults:  # kernel_size one more than the stride
         return [places[s : s + width + 1] for s in starts]
@@ -96,9 +100,15 @@ TWO_LEVELS = Family(
     "two_levels",
     two_levels,
     {
-        "whole": ("levels_article", "levels_queries_pooled", "levels_means_only"),
+        "whole": (
+            "levels_article",
+            "levels_queries_pooled",
+            "levels_queries_pooled_x",
+            "levels_means_only",
+        ),
         "pieces": (
             "levels_count_for_width",
+            "levels_width_from_count",
             "levels_pieces_strided",
             "levels_pieces_overlap",
             "levels_rest_lost",

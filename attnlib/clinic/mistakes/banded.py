@@ -9,6 +9,20 @@ _START = (
 
 MISTAKES = (
     Mistake(
+        "band_centred",
+        "M32",
+        "The window lies around the query, half of it ahead",
+        "A causal window ends with the query's own key: all others lie before it.",
+        "Which is the last key that query 0 sees?",
+    ),
+    Mistake(
+        "band_centred_wide",
+        "M32",
+        "The window lies around the query, half of it ahead",
+        "A causal window ends with the query's own key: all others lie before it.",
+        "Which is the last key that query 0 sees?",
+    ),
+    Mistake(
         "band_wraps",
         "",
         "At the start of the text, queries see its end",

@@ -27,6 +27,13 @@ MISTAKES = (
         "Exchange what asks and what is looked at.",
     ),
     Mistake(
+        "levels_queries_pooled_x",
+        "",
+        "The means ask, and x is looked at",
+        _ALL + " What is to be fewer are the keys.",
+        "Exchange what asks and what is looked at.",
+    ),
+    Mistake(
         "levels_means_only",
         "",
         "Only the means look at each other",
@@ -37,6 +44,13 @@ MISTAKES = (
         "levels_count_for_width",
         "",
         "The width is taken for the number of pieces",
+        "A piece holds `width` tokens, however many pieces that makes.",
+        "range(0, n, width) gives where the pieces begin.",
+    ),
+    Mistake(
+        "levels_width_from_count",
+        "",
+        "There are `width` pieces, not pieces of `width` tokens",
         "A piece holds `width` tokens, however many pieces that makes.",
         "range(0, n, width) gives where the pieces begin.",
     ),

@@ -95,15 +95,15 @@ _REASONS = {
     "layers of 128 reach 5120 tokens back: is more needed?",
     ("log", "pooled"): "{c} may take 3 million pairs. Pooling by 8 leaves 12.5 "
     "million: an eighth of n squared is still n squared.",
-    ("log", "linear"): "{c} must find single lines again. A state of fixed size keeps "
-    "no single token.",
+    ("log", "linear"): "{c} has to tell near tokens apart one by one. Sums over all "
+    "keys blur many of them.",
     ("search", "full"): "{c} may take 3 million pairs, and all are 100 million.",
     ("search", "window"): "In {c} there are 2 layers. Two windows reach 256 tokens, "
-    "and the answer may lie 9999 away.",
+    "and the needle may lie 9999 away.",
     ("search", "pooled"): "{c} may take 3 million pairs. Pooling by 8 leaves 12.5 "
     "million.",
-    ("search", "linear"): "{c} must find single tokens. A state of fixed size keeps no "
-    "single token.",
+    ("search", "linear"): "{c} has to tell near tokens apart one by one. Sums over "
+    "all keys blur many of them.",
     ("sensor", "full"): "{c} must keep no more for a longer text. All keys are more "
     "with each token.",
     ("sensor", "window"): "A window keeps a fixed number of keys, but {c} wants all of "

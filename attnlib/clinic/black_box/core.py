@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from attnlib.clinic.black_box.looks import Truth, allowed, parse_fill
-from attnlib.clinic.black_box.scores import Float, prepared, scores, turned
+from attnlib.clinic.black_box.scores import Float, Unforeseen, prepared, scores, turned
 from attnlib.clinic.black_box.traits import NOTHING, PLAIN, Found, Traits
 from attnlib.clinic.case import RIGHT, Faults
 
@@ -246,6 +246,8 @@ def softmax(x: Float, axis: Axes, guarded: bool, faults: Faults = RIGHT) -> Floa
     total = e.sum(axis=axis, keepdims=True)
     if "divides_by_mean" in faults:
         total = e.mean(axis=axis, keepdims=True)
+    if "exp_missing" in faults and (abs(total) < 1e-6 * abs(e).max(initial=0)).any():
+        raise Unforeseen  # rounding decides what a division by nearly 0 gives
     if "log_softmax" in faults:
         return np.asarray(x - largest - np.log(total))
     return np.asarray(e / (np.where(total == 0, 1, total) if guarded else total))

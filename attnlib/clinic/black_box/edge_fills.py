@@ -144,8 +144,9 @@ def _weak(
 
 
 def _round(value: float) -> bool:
-    digits = f"{abs(value):.3e}".split("e")[0]
-    return digits[2:].rstrip("0") == "" or digits[3:].rstrip("0") == ""
+    """Whether it is a number of two digits, as far as it was measured: to four."""
+    near = float(f"{value:.1e}")
+    return abs(value - near) <= 3e-4 * abs(value)
 
 
 def _weighed(edge: Edge, kind: str, d_k: int) -> float | None:

@@ -120,12 +120,8 @@ MASK: Slots = {
         "batch_one_back",
     ),
 }
-BLOCKS = (
-    1,
-    2,
-    3,
-    4,
-)  # blocks that show in short questions; longer ones are asked apart
+# Blocks that show in short questions; longer ones are asked apart.
+BLOCKS = (1, 2, 3, 4)
 LAYOUT: Slots = {"layout": ("heads_as_tokens",)}
 ONLINE: Slots = {
     "online": tuple(

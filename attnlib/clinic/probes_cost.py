@@ -60,8 +60,8 @@ def grouped_attention_cases(rng):
         case("groups of two", 6, 3, 2, 4, 3, 5),
         case("one key head for all", 3, 1, 2, 5, 4, 2),
         case("a key head for each", 3, 3, 4, 5, 2, 6),
-        case("a batch of 2", 8, 2, 3, 5, 6, 4, 2),
-        case("two axes of batch", 6, 2, 1, 4, 3, 5, 2, 3),
+        case("a batch of 3", 8, 2, 4, 5, 6, 7, 3),
+        case("two axes of batch", 6, 3, 1, 4, 5, 7, 2, 3),
     )
 
 

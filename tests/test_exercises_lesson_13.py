@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import torch
 
 from attnlib import attention, cost, lowrank, masks, sparse
 from attnlib.exercises import get, growth, judge, names
+from attnlib.exercises.judging import judge_function
 from attnlib.exercises.lesson_13 import _COUNTS, _PAIRS, _REASONS, _RIGHT
 from attnlib.nn import window_attention as window_of_torch
 
@@ -330,6 +332,17 @@ def test_right_numbers_that_look_at_all_pairs_are_refused(answer, said):
     assert "The numbers are right, but" in verdict.text
     for words in said[1:]:
         assert words in verdict.text
+
+
+@pytest.mark.parametrize(
+    ("law", "answer"), [(growth.ROOM, whole_table), (growth.WORK, row_by_row)]
+)
+def test_each_law_alone_refuses_what_passes_without_it(law, answer):
+    lax = replace(get("window_attention"), laws=())
+    assert judge_function(lax, answer).passed
+    strict = replace(get("window_attention"), laws=(law,))
+    assert judge_function(strict, answer).status == "law"
+    assert judge_function(strict, in_blocks).passed
 
 
 def test_a_meter_leaves_wrong_numbers_and_odd_results_to_others():

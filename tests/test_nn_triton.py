@@ -15,7 +15,7 @@ from torch_tools import normal
 
 import attnlib.nn
 from attnlib.nn import triton_attention
-from attnlib.nn.triton_flash import DTYPES, _check_interpreter, sizes
+from attnlib.nn.triton_flash import DTYPES, _check_interpreter, sizes, width
 from attnlib.shapes import ShapeError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,9 +28,9 @@ def inputs(n_q, n_k, d_k, d_v, batch=(), dtype=torch.float32):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("width", [16, 32, 64, 128, 256])
-def test_tiles_are_powers_of_2_from_16_up(dtype, width):
-    for side in sizes(dtype, width, False)[:2]:
+@pytest.mark.parametrize("widest", [16, 32, 64, 128, 256])
+def test_tiles_are_powers_of_2_from_16_up(dtype, widest):
+    for side in sizes(dtype, widest, False)[:2]:
         assert side >= 16
         assert side & (side - 1) == 0
 
@@ -146,6 +146,11 @@ def test_triton_is_not_loaded_before_it_is_asked_for():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout == "False\n"
+
+
+def test_rows_get_room_for_a_power_of_2_from_16_up():
+    found = {d: width(d) for d in (0, 1, 16, 17, 64, 65, 256)}
+    assert found == {0: 16, 1: 16, 16: 16, 17: 32, 64: 64, 65: 128, 256: 256}
 
 
 # The benchmark.

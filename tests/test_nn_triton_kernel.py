@@ -119,6 +119,12 @@ def test_one_mask_for_all_sequences(interpreter):
     same(run(q, k, v, mask=kept), q, k, v, kept)
 
 
+def test_a_mask_that_hides_whole_sequences(interpreter):
+    q, k, v = inputs(5, 40, 4, 4, batch=(2,))
+    kept = torch.tensor([True, False])[:, None, None, None]
+    same(run(q, k, v, mask=kept), q, k, v, kept)
+
+
 def test_grouped_heads_of_several_sequences(interpreter):
     q, k, v = inputs(7, 40, 4, 3, heads=(6, 2), batch=(2, 2))
     same(run(q, k, v), q, k, v, True)
@@ -129,6 +135,19 @@ def test_large_scores_that_rise_neither_overflow_nor_vanish(interpreter):
     k = k + torch.linspace(-50, 50, 100)[:, None]
     found = run(q, k, v, scale=3.0)
     out, log_sum_exp = reference(q, k, v, True, 3.0)
+    torch.testing.assert_close(found.out.double(), out, rtol=0, atol=5e-4)
+    torch.testing.assert_close(
+        found.log_sum_exp.double(), log_sum_exp, rtol=1e-6, atol=0
+    )
+
+
+def test_scores_that_are_all_far_below_zero(interpreter):
+    q, k, v = inputs(3, 50, 4, 4)
+    k = k - 1000 * q.mean((0, 1))
+    q = q.mean((0, 1)).expand_as(q)
+    found = run(q, k, v)
+    out, log_sum_exp = reference(q, k, v, True)
+    assert (log_sum_exp < -80).all()
     torch.testing.assert_close(found.out.double(), out, rtol=0, atol=5e-4)
     torch.testing.assert_close(
         found.log_sum_exp.double(), log_sum_exp, rtol=1e-6, atol=0
@@ -173,14 +192,14 @@ from triton import compile
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from attnlib.nn import triton_kernel
-from attnlib.nn.triton_flash import _product, sizes
+from attnlib.nn.triton_flash import _product, sizes, width
 
-def compiled(arch, dtype, short, width, real):
-    tiles, near = sizes(dtype, width, False), "*" + short
+def compiled(arch, dtype, short, d, real):
+    tiles, near = sizes(dtype, width(d), False), "*" + short
     types = dict.fromkeys(("q", "k", "v", "out"), near) | {
         "real": "*i8", "log_sum_exp": "*fp32", "scale": "fp32"}
     types |= dict.fromkeys(("n_q", "n_k", "group", "n_heads"), "i32")
-    fixed = {"D_K": width, "D_V": width, "WIDTH_K": width, "WIDTH_V": width,
+    fixed = {"D_K": d, "D_V": d, "WIDTH_K": width(d), "WIDTH_V": width(d),
              "BLOCK_Q": tiles.block_q, "BLOCK_K": tiles.block_k, "CAUSAL": True,
              "PRODUCT": _product(triton_kernel, dtype)}
     fixed |= {} if real else {"real": None}
@@ -191,6 +210,7 @@ def compiled(arch, dtype, short, width, real):
     print(found.metadata.shared <= 65536, "mma" in found.asm["ptx"])
 
 compiled(80, torch.float32, "fp32", 64, True)
+compiled(80, torch.float16, "fp16", 3, True)
 compiled(80, torch.bfloat16, "bf16", 64, True)
 compiled(90, torch.float16, "fp16", 128, False)
 """
@@ -208,7 +228,7 @@ def test_the_same_kernel_compiles_for_gpus_and_fits_on_them(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "True False\nTrue True\nTrue True\n"
+    assert done.stdout == "True False\n" + 3 * "True True\n"
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")

@@ -122,7 +122,7 @@ torch.no_grad(), or call nn.flash_attention.
     (n_q, d_k), (n_k, d_v) = given.q.shape[-2:], given.v.shape[-2:]
     out = q.new_empty(*heads, n_q, d_v)
     log_sum_exp = q.new_empty(*heads, n_q, dtype=torch.float32)
-    widths = [max(16, _power_of_2(d)) for d in (d_k, d_v)]  # 16: the least for tl.dot
+    widths = width(d_k), width(d_v)
     tiles = sizes(q.dtype, max(widths), kernel.INTERPRETED)
     n_programs = heads.numel() * -(-n_q // tiles.block_q)
     if scale is None:
@@ -154,17 +154,22 @@ torch.no_grad(), or call nn.flash_attention.
     return Flash(out, log_sum_exp.view(shape)) if return_log_sum_exp else out
 
 
-def sizes(dtype: torch.dtype, width: int, interpreted: bool) -> Tiles:
+def width(d: int) -> int:
+    """The room for a row: a power of 2, and not less than `tl.dot` on a GPU wants."""
+    return max(16, 1 << max(d - 1, 0).bit_length())
+
+
+def sizes(dtype: torch.dtype, widest: int, interpreted: bool) -> Tiles:
     """Tiles that fit: in the 64 KB of a small GPU's SRAM, and in the registers."""
     if interpreted:
         return Tiles(32, 32, 4)
     if dtype == torch.float32:  # twice the bytes, and no tensor cores
-        if width <= 64:
+        if widest <= 64:
             return Tiles(64, 32, 8)
-        return Tiles(32, 16, 4) if width <= 128 else Tiles(16, 16, 4)
-    if width <= 64:
+        return Tiles(32, 16, 4) if widest <= 128 else Tiles(16, 16, 4)
+    if widest <= 64:
         return Tiles(64, 64, 4)
-    return Tiles(64, 32, 8) if width <= 128 else Tiles(32, 16, 4)
+    return Tiles(64, 32, 8) if widest <= 128 else Tiles(32, 16, 4)
 
 
 def _checked(
@@ -252,7 +257,3 @@ def _product(kernel: ModuleType, dtype: torch.dtype) -> Any:
     if dtype == torch.bfloat16 and kernel.INTERPRETED:
         dtype = torch.float32
     return getattr(kernel.tl, str(dtype).removeprefix("torch."))
-
-
-def _power_of_2(n: int) -> int:
-    return 1 << max(n - 1, 0).bit_length()

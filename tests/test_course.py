@@ -497,8 +497,16 @@ def test_bench_runs_every_benchmark_and_knows_their_names(
     with pytest.raises(environment.CourseError, match="no benchmark 'import'"):
         commands.bench(["import"])
     calls.clear()
-    assert commands.bench(["clinic", "--quick"]) == 0
-    assert [command[1:] for command, _ in calls] == [("--quick",)]
+    assert commands.bench(["clinic", "--quick", "--seeds", "3"]) == 0
+    assert [command[1:] for command, _ in calls] == [("--quick", "--seeds", "3")]
+
+
+def test_help_of_bench_runs_nothing(
+    calls: list, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert commands.bench(["--help"]) == 0
+    assert not calls
+    assert "Benchmarks: " in capsys.readouterr().out
 
 
 def test_ctrl_c_is_one_line(

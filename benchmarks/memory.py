@@ -81,9 +81,7 @@ def _largest() -> int:
     if sys.platform == "linux":  # ru_maxrss would count the parent's memory there
         return _status("VmHWM")
     if sys.platform == "win32":
-        import psutil
-
-        return int(psutil.Process().memory_info().peak_wset)
+        raise OSError("peak memory is not measured on Windows; leave memory out.")
     import resource
 
     return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)  # bytes on macOS

@@ -172,3 +172,12 @@ def test_show_prints_the_sentence(capsys):
 def test_show_says_what_it_takes(thing):
     with pytest.raises(TypeError, match=r"^show takes a figure of attnlib\."):
         show(thing)
+
+
+def test_a_logarithmic_axis_says_whole_numbers():
+    made = curves([1, 2, 3], {"a": [4, 30, 300]}, log_y=True, **WORDS, **AXES)
+    axis = made.layout["yaxis"]
+    assert axis["ticktext"] == ["5", "10", "20", "50", "100", "200"]
+    wide = curves([1, 2, 3], {"a": [1, 1e3, 1e6]}, log_y=True, **WORDS, **AXES)
+    text = wide.layout["yaxis"]["ticktext"]
+    assert text == ["1", "10", "100", "1000", "10000", "100000", "1e+06"]

@@ -170,7 +170,13 @@ def _axis(name: str, arrays: Sequence[list[Any]], log: bool) -> dict[str, Any]:
         return {"range": span(values)}
     if not values or min(values) <= 0:
         raise ValueError(f"log_{name} needs values above 0, but found {min(values)}.")
-    axis = {"type": "log", "range": span(np.log10(values).tolist())}
+    low, high = span(np.log10(values).tolist())
     if name == "x" and len(values) <= MAX_TICKS:  # 1, 2, 4, 8 rather than 1, 10
-        axis |= {"tickvals": values, "ticktext": [f"{value:g}" for value in values]}
-    return axis
+        ticks = values
+    else:  # plotly writes 2 for 20, and all digits from 2 to 9 over one another
+        powers = range(int(np.floor(low)), int(np.ceil(high)) + 1)
+        steps = (1, 2, 5) if high - low < 3 else (1,)
+        ticks = [digit * 10.0**power for power in powers for digit in steps]
+        ticks = [tick for tick in ticks if low <= np.log10(tick) <= high]
+    text = [f"{tick:g}" for tick in ticks]
+    return {"type": "log", "range": [low, high], "tickvals": ticks, "ticktext": text}

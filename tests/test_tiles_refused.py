@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnlib.shapes import ShapeError
-from attnlib.tiles import Chip, ChipError
+from attnlib.tiles import Chip, ChipError, Tile
 
 X = np.arange(20.0).reshape(5, 4)
 
@@ -128,3 +128,30 @@ def test_rows_that_do_not_fit():
     with pytest.raises(TypeError, match=r"load takes rows as a range or a slice, but"):
         chip.load(q, 3)
     assert chip.traffic == 0
+
+
+def test_a_function_that_numpy_calls_gets_tiles():
+    chip = Chip()
+    tile = chip.load(chip.hbm(np.arange(6.0).reshape(2, 3)))
+    seen = []
+
+    def total(row):
+        seen.append(row)
+        return row.sum()
+
+    sums = np.apply_along_axis(total, 1, tile)
+    assert all(isinstance(row, Tile) for row in seen)
+    out = np.zeros(2)
+    chip.store(chip.hbm(out), None, sums)
+    assert out.tolist() == [3.0, 12.0]
+    with pytest.raises(ChipError, match="neither HBM nor the chip"):
+        np.apply_along_axis(lambda _: np.ones(3), 1, tile)
+
+
+def test_objects_of_python_lie_on_no_chip():
+    chip = Chip()
+    x = chip.hbm(np.ones(3))
+    with pytest.raises(ChipError, match="no bytes can be counted"):
+        chip.load(x).astype(object)
+    with pytest.raises(ChipError, match="no bytes can be counted"):
+        chip.load(x, dtype=object)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,32 @@ class NothingStored(ValueError):
     """A kernel ended, and its result was never written to HBM."""
 
 
+class Handed:
+    """The chip as a kernel under judgement gets it: the meters are for reading.
+
+    Scratch in HBM is a copy. Else what is stored there could be read, uncounted, in
+    the array that was handed in.
+    """
+
+    def __init__(self, chip: tiles.Chip) -> None:
+        object.__setattr__(self, "_chip", chip)
+
+    def hbm(self, array: npt.ArrayLike, name: str = "an array") -> tiles.InHBM:
+        place: tiles.InHBM = self._chip.hbm(np.array(array), name)
+        return place
+
+    def __repr__(self) -> str:
+        return repr(self._chip)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"{name} is inside of the chip, and not for kernels.")
+        return getattr(self._chip, name)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise tiles.ChipError(f"chip.{name} can be read, but not set by a kernel.")
+
+
 def on_a_chip(kernel: Callable[..., object]) -> Callable[..., object]:
     """Make of a kernel a function of arrays, run on a new chip each time.
 
@@ -34,10 +60,13 @@ def on_a_chip(kernel: Callable[..., object]) -> Callable[..., object]:
     result is one row: bytes moved, bytes written, the most bytes in use, and out.
     """
 
+    def handed(chip: tiles.Chip, *args: Any) -> object:
+        return kernel(Handed(chip), *args)
+
     def run(
         q: Any, k: Any, v: Any, block_q: int, block_k: int, meters: bool = False
     ) -> Array:
-        found = tiles.run_kernel(kernel, q, k, v, block_q=block_q, block_k=block_k)
+        found = tiles.run_kernel(handed, q, k, v, block_q=block_q, block_k=block_k)
         if not found.written:
             raise NothingStored(
                 "nothing was written into out. chip.store(out, rows, tile) does it; "

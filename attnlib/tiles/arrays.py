@@ -209,6 +209,8 @@ class Tile(NDArrayOperatorsMixin):
             return type(x)(self._unwrap(part) for part in x)
         if isinstance(x, dict):
             return {name: self._unwrap(part) for name, part in x.items()}
+        if callable(x) and not isinstance(x, type):  # as of np.apply_along_axis
+            return lambda *parts: self._unwrap(x(*self._wrap(parts)))
         return x
 
     def _wrap(self, x: Any) -> Any:

@@ -156,6 +156,11 @@ but of the chip's 100 bytes of SRAM 52 are free.
 
     def _tile(self, array: npt.NDArray[Any]) -> Tile:
         """Wrap what was computed; a view takes no room beside what it looks at."""
+        if array.dtype.hasobject:
+            raise ChipError(
+                "what lies on the chip are numbers of a fixed width; of Python's own "
+                "objects no bytes can be counted."
+            )
         root = array
         while isinstance(root.base, np.ndarray):
             root = root.base

@@ -247,6 +247,8 @@ def _first_slip(exercise: Exercise, seen: _Answer, table: Table) -> _Found | Non
                 said = text.not_finite(part.name, what, place, case.name)
                 empty = ran.empty_mean
                 why = explain.why_not_finite(case.args, seen.function, empty)
+                if what == "infinity" and why == text.EMPTY_ROW:
+                    why = ""  # which speaks of NaN alone
                 return "nan", said + why, ()
     return None
 

@@ -39,9 +39,13 @@ def tile_grad_q(
     }
     again = next((back[key] for key in faults & back.keys()), scale)
     weights = _recomputed(q @ k.T * scale, log_sum_exp[:, None], faults)
+    if "tile_log_scaled" in faults:
+        weights = np.exp((q @ k.T - log_sum_exp[:, None]) * scale)
     if "grad_out_ignored" in faults:
         grad_out = np.ones_like(grad_out)
     grad = grad_out @ v.T
+    if "delta_not_scaled" in faults:  # the root of d_k, one step too early
+        grad, again = grad * scale, 1.0
     grad_scores = _through(weights, grad, delta[:, None], faults)
     return np.asarray(again * grad_scores @ k)
 
@@ -95,6 +99,7 @@ TILE_GRAD_Q = Family(
             "tile_divided_by_log",
             "tile_log_added",
             "tile_not_exponential",
+            "tile_log_scaled",
         ),
         "softmax": (
             "delta_of_the_tile",
@@ -114,6 +119,7 @@ TILE_GRAD_Q = Family(
             "gradient_scale_twice",
             "gradient_scale_multiplied",
             "gradient_scale_only_back",
+            "delta_not_scaled",
             "scale_missing",
             "scale_d_k",
             "scale_n_k",

@@ -191,6 +191,21 @@ MISTAKES = (
         "Is a weight ever below 0?",
     ),
     Mistake(
+        "tile_log_scaled",
+        "M03",
+        "log_sum_exp is divided by the root of d_k, too",
+        "It was taken of the scaled scores, so it is scaled already.",
+        "Divide the products first, then subtract.",
+    ),
+    Mistake(
+        "delta_not_scaled",
+        "M03",
+        "The gradient of the weights is divided by the root of d_k, and delta is not",
+        "Both belong to the weights, where nothing was divided. The root comes in with "
+        "the scores, one step further back.",
+        "Divide the difference, or the result.",
+    ),
+    Mistake(
         "delta_of_the_tile",
         "M36",
         "What is subtracted is summed over this tile alone",

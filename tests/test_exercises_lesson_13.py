@@ -98,6 +98,10 @@ def neighbour_by_neighbour(q, k, v, width):
     return out
 
 
+def query_by_query_of_plain_arrays(q, k, v, width):
+    return query_by_query(*(np.array(a) for a in (q, k, v)), width)
+
+
 def by_einsum(q, k, v, width):
     near = np.arange(len(q))[:, None] + np.arange(1 - width, 1)
     scores = np.einsum("id,iwd->iw", q, k[near]) / q.shape[-1] ** 0.5
@@ -149,6 +153,7 @@ def by_torch(q, k, v, width):
     "answer",
     [
         query_by_query,
+        query_by_query_of_plain_arrays,
         in_two_loops,
         neighbour_by_neighbour,
         by_einsum,
@@ -317,6 +322,12 @@ def row_by_row_with_dot(q, k, v, width):
     return np.array(out)
 
 
+def row_by_row_of_plain_arrays(q, k, v, width):
+    """np.asarray takes the counter off; what is made is seen all the same."""
+    q, k, v = (np.asarray(a) for a in (q, k, v))
+    return row_by_row(q, k, v, width)
+
+
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
@@ -324,6 +335,7 @@ def row_by_row_with_dot(q, k, v, width):
         (table_of_truth, ("twice the room", "or of a mask")),
         (row_by_row, ("twice the work", "each query meets every key")),
         (row_by_row_with_dot, ("twice the work", "each query meets every key")),
+        (row_by_row_of_plain_arrays, ("twice the work", "of arrays in all")),
     ],
 )
 def test_right_numbers_that_look_at_all_pairs_are_refused(answer, said):
@@ -494,6 +506,7 @@ REACHES = [
     (lambda p, n, w: max(0, p - w + 1), "reach_one_layer"),
     (lambda p, n, w: p - n * (w - 1), "reach_not_cut"),
     (lambda p, n, w: n * (w - 1), "reach_is_distance"),
+    (lambda p, n, w: min(p, n * (w - 1)), "reach_is_distance_cut"),
     (lambda p, n, w: min(p, n * (w - 1)) + 1, "reach_is_count"),
     (lambda p, n, w: max(0, p - (w - 1) ** n), "reach_power"),
     (lambda p, n, w: max(0, p - n * (w // 2)), "reach_half_width"),
@@ -504,6 +517,7 @@ REACHES = [
     (lambda p, n, w: max(1, p - n * (w - 1)), "reach_cut_at_one"),
     (lambda p, n, w: abs(p - n * (w - 1)), None),
     (lambda p, n, w: (p - n * (w - 1)) % (p + 1), None),
+    (lambda p, n, w: max(0, p - max(n, 1) * (w - 1)), None),  # no layers, no reach
     (lambda p, n, w: p, None),
     (lambda p, n, w: 0, None),
 ]
@@ -518,6 +532,15 @@ def test_a_wrong_reach_is_refused_and_named(formula, key):
     assert not verdict.passed
     if key is not None:
         assert [m.key for m in verdict.mistakes] == [key], verdict.text
+
+
+def test_the_reach_may_be_found_with_what_the_lesson_shows():
+    def oldest_token(position, n_layers, width):
+        look = masks.window(position + 1, left=width - 1)
+        return int(sparse.reach(look, n_layers)[-1].argmax())
+
+    verdict = judge("oldest_token", oldest_token)
+    assert verdict.passed, verdict.text
 
 
 def test_the_reach_may_be_found_by_a_walk():

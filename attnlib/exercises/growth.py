@@ -1,14 +1,18 @@
 """Exercises whose answer may take twice the room for twice the tokens, and no more.
 
-`metered` measures one call of an answer: the most bytes that it held at once, and how
-many numbers it computed. The laws compare a text with one of twice its length. What
-grows fourfold has looked at all pairs, whether it kept the table or made it row by row.
+`metered` measures one call of an answer: the most bytes that it held at once, how many
+numbers it computed, and the bytes that it made in all. The second is lost as soon as an
+answer takes plain arrays (np.asarray); the third sees them, too. The laws compare a
+text with one of twice its length. What grows fourfold has looked at all pairs, whether
+it kept the table or made it row by row.
 """
 
 from __future__ import annotations
 
+import sys
 import tracemalloc
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -73,7 +77,7 @@ def _plain(value: Any) -> Any:
 
 
 def metered(answer: Callable[..., object]) -> Callable[..., object]:
-    """The answer itself; with `meters` it returns (bytes held, numbers computed)."""
+    """The answer itself; with `meters` it returns (bytes held, numbers, bytes made)."""
 
     def run(q: Any, k: Any, v: Any, width: int, meters: bool = False) -> object:
         if not meters:
@@ -81,28 +85,48 @@ def metered(answer: Callable[..., object]) -> Callable[..., object]:
         tally = [0]
         given = [_counted(array, tally) for array in (q, k, v)]
         answer(*given, width)
-        return np.array([_most_bytes(answer, q, k, v, width), tally[0]], float)
+        held, made = _bytes(answer, q, k, v, width)
+        return np.array([held, tally[0], made], float)
 
     return run
 
 
-def _most_bytes(answer: Callable[..., object], *args: Any) -> int:
-    """The most bytes that a call held at once, beside its arguments."""
-    ours = not tracemalloc.is_tracing()
+def _bytes(answer: Callable[..., object], *args: Any) -> tuple[int, int]:
+    """The most bytes that a call held at once, and what all its lines made.
+
+    What a line makes is the most that it adds to what is held when it begins. Only the
+    learner's own lines are followed: whatever they call belongs to them.
+    """
+    lines_of = getattr(answer, "__globals__", None)
+    ours, tracer = not tracemalloc.is_tracing(), sys.gettrace()
     if ours:
         tracemalloc.start()
+    most = made = held = 0
+
+    def line_ends(frame: FrameType | None, *_: object) -> Any:
+        nonlocal most, made, held
+        if frame is not None and frame.f_globals is not lines_of:
+            return None
+        now, peak = tracemalloc.get_traced_memory()
+        most, made, held = max(most, peak), made + peak - held, now
+        tracemalloc.reset_peak()
+        return line_ends
+
     try:
         tracemalloc.reset_peak()
-        before = tracemalloc.get_traced_memory()[0]
+        before = held = tracemalloc.get_traced_memory()[0]
+        sys.settrace(line_ends)
         answer(*args)
-        return tracemalloc.get_traced_memory()[1] - before
+        line_ends(None)
+        return most - before, made
     finally:
+        sys.settrace(tracer)
         if ours:
             tracemalloc.stop()
 
 
 def _measured(call: Call, n: int) -> Array | None:
-    """Both meters, (2,); None if the numbers are not right."""
+    """All meters, (3,); None if the numbers are not right."""
     rng = np.random.default_rng(0)
     q, k, v = (rng.normal(size=(n, d)) for d in (4, 4, 3))
     found = call(q, k, v, WIDTH)
@@ -138,13 +162,18 @@ def _room(call: Call) -> str | None:
 
 
 def _work(call: Call) -> str | None:
-    found = _both(call, 1)
-    if found is None:
+    numbers, made = _both(call, 1), _both(call, 2)
+    if numbers is not None:
+        short, long = numbers
+        what = f"computes {short:,.0f} numbers", f"{long:,.0f}"
+    elif made is not None:
+        short, long = (bytes_ / 1e6 for bytes_ in made)
+        what = f"makes {short:.1f} MB of arrays in all", f"{long:.1f} MB"
+    else:
         return None
-    short, long = found
     return (
-        f"For {SHORT} tokens your function computes {short:,.0f} numbers, for {LONG} "
-        f"tokens {long:,.0f}: {long / short:.1f} times as many. The table is never "
+        f"For {SHORT} tokens your function {what[0]}, for {LONG} tokens {what[1]}: "
+        f"{long / short:.1f} times as many. The table is never "
         "there as a whole, yet each query meets every key. Let it meet the keys of its "
         "window only."
     )

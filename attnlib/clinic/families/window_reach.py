@@ -38,6 +38,8 @@ def oldest_token(
         back = n_layers + width - 1
     if "reach_is_distance" in faults:
         return back
+    if "reach_is_distance_cut" in faults:
+        return min(position, back)
     if "reach_is_count" in faults:
         return min(position, back) + 1
     if "reach_not_cut" in faults:
@@ -73,6 +75,7 @@ OLDEST_TOKEN = Family(
         ),
         "returned": (
             "reach_is_distance",
+            "reach_is_distance_cut",
             "reach_is_count",
             "reach_not_cut",
             "reach_cut_at_one",

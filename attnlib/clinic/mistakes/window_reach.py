@@ -103,6 +103,13 @@ MISTAKES = (
         "Begin at position.",
     ),
     Mistake(
+        "reach_is_distance_cut",
+        "",
+        "That is how far back it lies, not where",
+        _ASKED,
+        "Begin at position, and go back.",
+    ),
+    Mistake(
         "reach_is_count",
         "",
         "That is how many tokens are seen, not which is the oldest",

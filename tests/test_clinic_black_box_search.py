@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from black_box_tools import BENCHES, answers, keys, variants
 
+from attnlib.clinic.black_box.scores import Unforeseen
 from attnlib.clinic.black_box.search import (
     ANYTHING,
     Patience,
@@ -276,6 +277,22 @@ def test_a_search_ends_when_its_patience_is_over(patience):
     assert found.find(seen, 1) == [frozenset({"b"}), frozenset({"c"})]
     found.patience = patience
     assert found.find(seen, 1) == []
+
+
+def test_what_foretells_nothing_fits_nothing():
+    """A variant that is unforeseen on most questions explains no answers."""
+
+    def simulate(question, faults):
+        if "vague" in faults and question < 2:
+            raise Unforeseen
+        return np.array([float(question)])
+
+    found = Variants(simulate, {"a": ("vague",)})
+    seen = [np.array([7.0]), np.array([8.0]), np.array([2.0])]
+    assert found.find(seen, 1) == []
+    one = [np.array([7.0]), np.array([2.0])]
+    found = Variants(lambda i, faults: simulate(i + 1, faults), {"a": ("vague",)})
+    assert found.find(one, 1) == [frozenset({"vague"})]
 
 
 def test_no_member_of_a_set_is_idle():

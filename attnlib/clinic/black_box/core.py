@@ -246,8 +246,10 @@ def softmax(x: Float, axis: Axes, guarded: bool, faults: Faults = RIGHT) -> Floa
     total = e.sum(axis=axis, keepdims=True)
     if "divides_by_mean" in faults:
         total = e.mean(axis=axis, keepdims=True)
-    if "exp_missing" in faults and (abs(total) < 1e-6 * abs(e).max(initial=0)).any():
-        raise Unforeseen  # rounding decides what a division by nearly 0 gives
+    if "exp_missing" in faults:
+        largest_part = np.abs(e).max(axis=axis, keepdims=True, initial=0.0)
+        if ((np.abs(total) < 1e-6 * largest_part) & np.isfinite(largest_part)).any():
+            raise Unforeseen  # rounding decides what a division by nearly 0 gives
     if "log_softmax" in faults:
         return np.asarray(x - largest - np.log(total))
     return np.asarray(e / (np.where(total == 0, 1, total) if guarded else total))

@@ -220,7 +220,16 @@ def masked_by(look):
 
 
 ahead = lambda n: np.arange(n) - np.arange(n)[:, None]  # noqa: E731
+
+
+def hidden_after(q, k, v, width):
+    near = np.arange(len(q))[:, None] - np.arange(width)
+    weights = softmax((q[:, None] * k[near]).sum(axis=-1) / q.shape[1] ** 0.5)
+    return np.einsum("iw,iwd->id", np.where(near >= 0, weights, 0), v[near])
+
+
 WINDOWS = [
+    (hidden_after, "band_hidden_after"),
     (
         window(lambda n, w: np.arange(n)[:, None] - np.arange(min(w + 1, n))),
         "window_one_more",
@@ -483,6 +492,24 @@ LEVELS = [
         "levels_local_missing",
     ),
     (("= x[start : start + width]", "= x[start : start + width + 1]"), None),
+    (
+        (LAST, "return local + attention.softmax(local @ means.T) @ means"),
+        "levels_far_unscaled",
+    ),
+    (
+        (
+            "attention.scaled_dot_product(piece, piece, piece).out",
+            "attention.softmax(piece @ piece.T) @ piece",
+        ),
+        "levels_local_unscaled",
+    ),
+    (
+        (
+            "(piece, piece, piece)",
+            "(piece, piece, piece, np.tri(len(piece)) > 0)",
+        ),
+        "levels_causal",
+    ),
 ]
 
 
@@ -497,6 +524,31 @@ def test_wrong_levels_are_refused_and_named(pair, key):
     assert not verdict.passed
     if key is not None:
         assert key in {m.key for m in verdict.mistakes}, verdict.text
+
+
+def levels_of(pieces):
+    local = [attend(piece, piece, piece).out for piece in pieces]
+    means = np.stack([found.mean(axis=0) for found in local])
+    local = np.concatenate(local)
+    return local + attend(local, means, means).out
+
+
+def filled_up(x, width):
+    whole = np.pad(x, ((0, -len(x) % width), (0, 0)))
+    return levels_of(whole.reshape(-1, width, x.shape[1]))[: len(x)]
+
+
+def shared_out(x, width):
+    return levels_of(np.array_split(x, -(-len(x) // width)))
+
+
+@pytest.mark.parametrize(
+    ("answer", "key"),
+    [(filled_up, "levels_padded"), (shared_out, "levels_split_evenly")],
+)
+def test_a_rest_that_is_cut_otherwise_is_named(answer, key):
+    verdict = judge("two_levels", answer)
+    assert [m.key for m in verdict.mistakes] == [key], verdict.text
 
 
 # --- the oldest token --------------------------------------------------------------

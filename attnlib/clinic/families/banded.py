@@ -48,6 +48,10 @@ def window_attention(
         weights = _over_queries(scores, width)
     elif "band_zeros_counted" in faults:
         weights = _with_zeros(scores, times, width)
+    elif "band_hidden_after" in faults:
+        near = (np.arange(n)[:, None] - np.arange(width)) % n
+        raw = scale(q @ k.T, q, k, v, faults)
+        weights = _flat(softmax(raw[np.arange(n)[:, None], near]))
     elif "band_zero_scores_wrapped" in faults:
         weights = _zero_scores_wrapped(scores, width)
     else:
@@ -178,6 +182,7 @@ WINDOW_ATTENTION = Family(
         "start": (
             "band_zeros_counted",
             "band_zero_scores_wrapped",
+            "band_hidden_after",
             "mask_fill_zero",
             "band_first_rows_missing",
             "band_first_rows_empty",

@@ -19,13 +19,23 @@ def two_levels(x: Float, width: int, *, faults: Faults = RIGHT) -> Float:
         return np.asarray(softmax(scale(q @ k.T, q, k, v, faults)) @ v)
 
     n = len(x)
+    if "levels_padded" in faults:
+        zeros = np.zeros((-n % width, x.shape[1]), x.dtype)
+        return two_levels(np.concatenate([x, zeros]), width)[:n]
     if "levels_article" in faults:
         taps = [x[a : n - 2 + a : 2] for a in range(3)]
         return attend(np.asarray(sum(taps)) / 3, x, x)
     pieces = _pieces(n, width, faults)
     local = np.zeros(x.shape, x.dtype)
     for piece in pieces:
-        local[piece] = attend(x[piece], x[piece], x[piece])
+        part = x[piece]
+        local[piece] = attend(part, part, part)
+        if "levels_causal" in faults:
+            scores = scale(part @ part.T, part, part, part, faults)
+            hidden = np.triu(np.full(scores.shape, -np.inf), 1)
+            local[piece] = softmax(scores + hidden) @ part
+        elif "levels_local_unscaled" in faults:
+            local[piece] = softmax(part @ part.T) @ part
     if "levels_local_missing" in faults:
         local = x
     elif "levels_local_full" in faults:
@@ -41,6 +51,8 @@ def two_levels(x: Float, width: int, *, faults: Faults = RIGHT) -> Float:
     if "levels_keys_not_pooled" in faults:
         means = local
     far = attend(queries, means, means)
+    if "levels_far_unscaled" in faults:
+        far = np.asarray(softmax(queries @ means.T) @ means)
     if "levels_far_only" in faults:
         return far
     if "levels_local_only" in faults:
@@ -60,6 +72,8 @@ def _pieces(n: int, width: int, faults: Faults) -> list[npt.NDArray[np.int64]]:
     places = np.arange(n)
     if "levels_count_for_width" in faults:
         return list(np.array_split(places, width))
+    if "levels_split_evenly" in faults:
+        return list(np.array_split(places, -(-n // width)))
     if "levels_pieces_strided" in faults:
         n_pieces = -(-n // width)
         return [places[first::n_pieces] for first in range(n_pieces)]
@@ -109,11 +123,18 @@ TWO_LEVELS = Family(
         "pieces": (
             "levels_count_for_width",
             "levels_width_from_count",
+            "levels_split_evenly",
+            "levels_padded",
             "levels_pieces_strided",
             "levels_pieces_overlap",
             "levels_rest_lost",
         ),
-        "local": ("levels_local_missing", "levels_local_full"),
+        "local": (
+            "levels_local_missing",
+            "levels_local_full",
+            "levels_causal",
+            "levels_local_unscaled",
+        ),
         "pooled": (
             "levels_means_of_x",
             "levels_keys_not_pooled",
@@ -136,6 +157,11 @@ TWO_LEVELS = Family(
             "levels_halved",
             "levels_side_by_side",
         ),
-        "scale": ("scale_missing", "scale_d_k", "scale_multiplied"),
+        "scale": (
+            "scale_missing",
+            "scale_d_k",
+            "scale_multiplied",
+            "levels_far_unscaled",
+        ),
     },
 )

@@ -9,6 +9,13 @@ _START = (
 
 MISTAKES = (
     Mistake(
+        "band_hidden_after",
+        "M10",
+        "Places before the start are set to 0 after the softmax",
+        _START + " Here they took their share of the softmax before they went.",
+        "Make their scores -inf, before the softmax.",
+    ),
+    Mistake(
         "band_centred",
         "M32",
         "The window lies around the query, half of it ahead",

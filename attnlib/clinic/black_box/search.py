@@ -196,14 +196,14 @@ class Variants:
     ) -> bool:
         """Whether one set of mistakes gives all answers, within a tolerance.
 
-        Half of the answers must be foreseen: a set that foretells nothing fits all.
+        Two of the answers must be foreseen: a set that foretells nothing fits all.
         """
         for question, yours in enumerate(seen):
             if not same(yours, self.out(question, faults), tolerance):
                 return False
         given = [i for i, yours in enumerate(seen) if yours is not None]
         foreseen = [i for i in given if self.out(i, faults) is not ANYTHING]
-        return 2 * len(foreseen) >= len(given) > 0
+        return len(foreseen) >= min(2, len(given)) > 0
 
 
 @lru_cache(maxsize=32)

@@ -320,6 +320,13 @@ def test_wrong_kernels_are_named(pair, key):
     assert key in verdict.mistakes[0].key
 
 
+def test_tiles_of_twice_as_many_queries_are_told_of_their_size():
+    pair = ("tiles.ranges(len(q), block_q)", "tiles.ranges(len(q), 2 * block_q)")
+    verdict = judge("tiled_attention", changed("tiled_attention", pair))
+    assert verdict.status == "law"
+    assert "Is a tile larger than 16 x 16" in verdict.text
+
+
 GRADS = (
     (("- log_sum_exp[:, None]", ""), "tile_without_sum"),
     (("- log_sum_exp[:, None]", "+ log_sum_exp[:, None]"), "tile_log_added"),

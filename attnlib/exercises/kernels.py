@@ -173,8 +173,8 @@ def _too_much_room(sizes: Sizes, found: Meters, call: Call) -> str:
                 "on the chip at a time."
             )
     return (
-        f"{said} Which tile is still held by a name, or in a list, after its last use? "
-        "`del` gives its room back."
+        f"{said} Is a tile larger than {sizes.block_q} x {sizes.block_k}, or still "
+        "held by a name, or in a list, after its last use? `del` gives its room back."
     )
 
 

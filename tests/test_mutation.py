@@ -245,7 +245,8 @@ def test_a_mutant_is_another_function_of_the_same_name(name):
 def test_a_wrong_value_is_never_the_right_one(name):
     exercise = exercises.get(name)
     pairs = value_mutants(exercise)
-    assert len({text for text, _ in pairs}) == len(pairs) >= 20
+    least = 5 if name == "texts_that_fit" else 20  # it is one number, with few others
+    assert len({text for text, _ in pairs}) == len(pairs) >= least
     assert all(exercises.judge(name, value).status != "passed" for _, value in pairs)
 
 

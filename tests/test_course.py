@@ -496,6 +496,8 @@ def test_bench_runs_every_benchmark_and_knows_their_names(
     assert "OPENBLAS_CORETYPE" not in environment.variables()
     with pytest.raises(environment.CourseError, match="no benchmark 'import'"):
         commands.bench(["import"])
+    with pytest.raises(environment.CourseError, match="no benchmark ''"):
+        commands.bench([""])
     calls.clear()
     assert commands.bench(["clinic", "--quick", "--seeds", "3"]) == 0
     assert [command[1:] for command, _ in calls] == [("--quick", "--seeds", "3")]

@@ -138,8 +138,9 @@ def check(arguments: list[str]) -> int:
 def bench(arguments: list[str]) -> int:
     files = sorted((ROOT / "benchmarks").glob("*.py"))  # some help the others measure
     known = {path.stem: path for path in files if "\ndef main(" in path.read_text()}
-    first = next((i for i, w in enumerate(arguments) if w[0] == "-"), len(arguments))
-    names, options = arguments[:first], arguments[first:]  # an option may have a value
+    dashes = [i for i, word in enumerate(arguments) if word.startswith("-")]
+    first = min(dashes, default=len(arguments))  # what follows may be its value
+    names, options = arguments[:first], arguments[first:]
     if {"-h", "--help"} & set(options) and not names:
         print("python course.py bench [NAME ...] [options of that benchmark]")
         print(f"Benchmarks: {', '.join(known)}; all of them if none is named.")

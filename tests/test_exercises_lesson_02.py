@@ -21,16 +21,6 @@ def test_the_lesson_has_these_exercises_and_their_minutes_fit_into_its_text():
     assert sum(get(name).minutes for name in LESSON) == 18
 
 
-@pytest.mark.parametrize("name", LESSON)
-def test_the_solution_passes_and_the_stub_is_not_started(name):
-    exercise = get(name)
-    space = {"np": np}
-    exec(exercise.solution_source, space)
-    assert judge(name, space[name]).passed
-    exec(exercise.stub_source, space)
-    assert judge(name, space[name]).status == "not started"
-
-
 # --- right answers written another way --------------------------------------------
 def std_by_variance(d_k, std_q, std_k):
     return (d_k * std_q**2 * std_k**2) ** 0.5
@@ -326,11 +316,3 @@ def test_a_head_refuses_sizes_that_do_not_fit():
     x, W = np.ones((2, 3)), np.ones((3, 4))
     with pytest.raises(ShapeError, match="d_model"):
         score_with("A", np.ones((2, 5)), x, W, W)
-
-
-def test_no_hint_holds_the_solution():
-    for name in LESSON:
-        exercise = get(name)
-        body = exercise.solution_source.split('"""')[-1]
-        lines = [line.strip() for line in body.splitlines() if len(line.strip()) > 20]
-        assert not any(line in hint for hint in exercise.hints for line in lines)

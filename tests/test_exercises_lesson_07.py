@@ -6,35 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib import attention
 from attnlib.exercises import get, judge, names
 from attnlib.results import stored
 
 LESSON = ("cross_attention", "patches", "best_aligned_head")
-FUNCTIONS = LESSON[:2]
 
 
 def test_the_lesson_has_these_exercises_and_their_minutes_fit_into_its_hour():
     assert set(names(7)) == set(LESSON)
     assert sum(get(name).minutes for name in LESSON) == 22
-
-
-@pytest.mark.parametrize("name", LESSON)
-def test_the_solution_passes_and_the_stub_is_not_started(name):
-    exercise = get(name)
-    space = {"np": np, "attention": attention}
-    exec(exercise.solution_source, space)
-    assert judge(name, space[name]).passed
-    exec(exercise.stub_source, space)
-    assert judge(name, space[name]).status == "not started"
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_no_hint_holds_the_solution(name):
-    exercise = get(name)
-    body = exercise.solution_source.split('"""')[2]
-    lines = [line.strip() for line in body.splitlines() if len(line.strip()) > 25]
-    assert not any(line in hint for hint in exercise.hints for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from attnlib.clinic.families.gradients import SUM_SLIPS
 from attnlib.clinic.sight import Sight, number, numbers, one_table, place
 
 
@@ -93,25 +94,7 @@ def whose_row(sight: Sight) -> str | None:
 
 
 MEASURES: dict[str, Callable[[Sight], str | None]] = {
-    **dict.fromkeys(
-        (
-            "softmax_not_differentiated",
-            "softmax_sum_missing",
-            "softmax_diagonal_only",
-            "softmax_sum_unweighted",
-            "softmax_mean_for_sum",
-            "softmax_sum_over_queries",
-            "softmax_sum_over_all",
-            "softmax_sum_everywhere",
-            "softmax_factor_missing",
-            "softmax_sum_not_shared",
-            "softmax_sum_added",
-            "softmax_own_term_twice",
-            "softmax_mean_of_products",
-            "softmax_sum_over_first",
-        ),
-        keys_sum,
-    ),
+    **dict.fromkeys(SUM_SLIPS, keys_sum),
     "gradient_scale_missing": times(0, "√d_k", _root(0.5)),
     "gradient_scale_twice": times(0, "1/√d_k", _root(-0.5)),
     "gradient_scale_multiplied": times(0, "d_k", _root(1.0)),

@@ -140,27 +140,29 @@ def _turned(array: Float) -> Float:
     return np.swapaxes(array, -1, -2)
 
 
+# Slips of sum_j(w_j g_j) after which the gradients of the keys no longer sum to 0.
+SUM_SLIPS = (
+    "softmax_not_differentiated",
+    "softmax_sum_missing",
+    "softmax_diagonal_only",
+    "softmax_sum_unweighted",
+    "softmax_mean_for_sum",
+    "softmax_sum_over_queries",
+    "softmax_sum_over_all",
+    "softmax_sum_everywhere",
+    "softmax_factor_missing",
+    "softmax_sum_not_shared",
+    "softmax_sum_added",
+    "softmax_own_term_twice",
+    "softmax_mean_of_products",
+    "softmax_sum_over_first",
+)
+
 ATTENTION_GRADIENT = Family(
     "attention_gradient",
     attention_gradient,
     {
-        "softmax": (
-            "softmax_not_differentiated",
-            "softmax_sum_missing",
-            "softmax_diagonal_only",
-            "softmax_sum_unweighted",
-            "softmax_mean_for_sum",
-            "softmax_sum_over_queries",
-            "softmax_sum_over_all",
-            "softmax_sum_everywhere",
-            "softmax_factor_missing",
-            "softmax_sum_not_shared",
-            "softmax_sum_added",
-            "softmax_own_term_twice",
-            "softmax_mean_of_products",
-            "softmax_sum_over_first",
-            "softmax_sides_exchanged",
-        ),
+        "softmax": (*SUM_SLIPS, "softmax_sides_exchanged"),
         "scale": (
             "scale_missing",
             "gradient_scale_missing",

@@ -144,6 +144,35 @@ def test_a_picture_cannot_become_a_table():
         explore(states, **NAMES)
 
 
+@pytest.mark.parametrize(
+    "panel",
+    [
+        lambda i: matrix([[1, 2]], rows=[f"query {i}"], title="w"),
+        lambda i: matrix([[1, 2]], columns=["key", f"key {i}"], title="w"),
+        lambda i: matrix([[1, 2]], colour="groups", groups=[[0, i]], title="w"),
+        lambda i: bars([1, 2], ["a", f"b {i}"], "w"),
+    ],
+)
+def test_a_slider_does_not_rename_rows(panel):
+    # The page would go on to show the names of the first state, and say nothing.
+    with pytest.raises(ShapeError) as error:
+        explore([[panel(0)], [panel(1)]], **NAMES)
+    assert "state 1 of T has other names or groups in w" in str(error.value)
+
+
+def test_titles_notes_and_ends_of_an_axis_may_change():
+    states = [
+        [
+            matrix([[1, 2]], rows=["a"], title=f"w {i}", marked=[(0, i)]),
+            histogram([1, 2], [i, 3, 6 - i], "h"),
+            note(f"{i}"),
+        ]
+        for i in range(2)
+    ]
+    data = packed(explore(states, **NAMES).html)
+    assert [state[0]["t"] for state in data["states"]] == ["w 0", "w 1"]
+
+
 def test_text_is_escaped_everywhere():
     bad = '<u>"&'
     panels = [

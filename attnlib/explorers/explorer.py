@@ -60,8 +60,9 @@ def explore(
 ) -> Explorer:
     """A slider over states that were computed beforehand.
 
-    All states hold the same panels in the same order; numbers, titles, labels of
-    an axis and marks may differ, shapes may not.
+    All states hold the same panels in the same order; numbers, titles, the ends of a
+    histogram and marks may differ; shapes, names of rows and columns, and groups may
+    not. What changes its name with the state goes into the title.
 
     Args:
         states: one list of panels a state.
@@ -74,7 +75,8 @@ def explore(
             as fit.
 
     Raises:
-        ShapeError: states that differ in their panels, labels or rows that do not fit.
+        ShapeError: states that differ in their panels or in names, labels or rows that
+            do not fit.
         ValueError: no state, a sentence that is none, or more than 100 kB of HTML.
 
     >>> from attnlib.explorers import explore, matrix
@@ -100,6 +102,13 @@ def explore(
                 f"state {index} of {title} has the panels {found}, but state {start} "
                 f"has {first}; a slider changes numbers, not shapes."
             )
+        for panel, shown in zip(state, states[start], strict=True):
+            if _names(panel) != _names(shown):
+                raise ShapeError(
+                    f"state {index} of {title} has other names or groups in "
+                    f"{panel.title} than state {start}; a slider changes numbers and "
+                    "titles, so put what changes into the title."
+                )
     names = [str(label) for label in labels]
     tops = [_top(list(column)) for column in zip(*states, strict=True)]
     drawn = [panel.html(top) for panel, top in zip(states[start], tops, strict=True)]
@@ -186,6 +195,11 @@ def follow(
         '<p class="attn-off">Run this cell to choose cells of the tables.</p>'
     )
     return page(title, sentence, body, data, "follow.js")
+
+
+def _names(panel: Panel) -> tuple[object, ...]:
+    """What the script of the page never paints again."""
+    return panel.names() if isinstance(panel, Matrix | Bars) else ()
 
 
 def _top(panels: Sequence[Panel]) -> float | None:

@@ -61,6 +61,10 @@ class Matrix:
         kind = "matrix" if self.numbers else "pixels"
         return (kind, *shape, self.digits, self.colour)
 
+    def names(self) -> tuple[object, ...]:
+        """What is drawn once, and not painted again when a slider moves."""
+        return (self.rows, self.columns, self.groups)
+
     def data(self) -> dict[str, object]:
         """What may differ between states."""
         data: dict[str, object] = {"t": self.title, "v": list(self.values)}
@@ -115,6 +119,10 @@ class Bars:
     def layout(self) -> tuple[object, ...]:
         """What has to be the same in every state of an explorer."""
         return ("bars", len(self.labels), self.digits)
+
+    def names(self) -> tuple[object, ...]:
+        """What is drawn once, and not painted again when a slider moves."""
+        return self.labels
 
     def data(self) -> dict[str, object]:
         """What may differ between states."""

@@ -32,18 +32,9 @@ def test_bert_and_gpt2():
 
 def test_a_model_with_a_gate_and_root_mean_square_norms():
     """Llama-2-7B, as it is published."""
-    llama = cost.ModelSizes(
-        n_tokens=32000,
-        d_model=4096,
-        n_heads=32,
-        d_mlp=11008,
-        n_layers=32,
-        gated=True,
-        bias=False,
-        norm=1,
-        tied=False,
-    )
-    assert cost.model_parameters(llama).total == 6_738_415_616
+    llama = cost.model_parameters(cost.LLAMA2_7B)
+    assert llama.total == 6_738_415_616
+    assert llama.attention == 32 * 4 * 4096**2
 
 
 NOT_QUITE = {"d_model=256": 1, "d_model=1024": 3, "": 4}  # and the big model

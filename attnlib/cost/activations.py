@@ -167,6 +167,9 @@ def checkpointing(
     plain = n_layers layer; kept = ceil(n_layers / segment) input;
     peak = kept + segment layer; FLOPs (1 + 1 + 2) / (1 + 2) = 4/3
 
+    4/3 holds where the second run is a whole one, as with `use_reentrant=True`. With
+    False PyTorch stops it before the last product of a segment, and it is a little less.
+
     Args:
         n_layers: how many layers.
         layer_bytes: what one layer keeps for its gradients, its input included.

@@ -20,6 +20,17 @@ BERT_BASE = ModelSizes(  # Devlin et al. 2019; bert-base-uncased: 109 482 240
 GPT2_SMALL = ModelSizes(  # Radford et al. 2019; gpt2: 124 439 808
     n_tokens=50257, d_model=768, n_heads=12, d_mlp=3072, n_layers=12, n_positions=1024
 )
+LLAMA2_7B = ModelSizes(  # Touvron et al. 2023; 6 738 415 616
+    n_tokens=32000,
+    d_model=4096,
+    n_heads=32,
+    d_mlp=11008,
+    n_layers=32,
+    gated=True,
+    bias=False,
+    norm=1,
+    tied=False,
+)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from attnlib.exercises.lesson_12 import MEASURED, OTHERWISE, WIDE
 
 LESSON = ("online_softmax", "tiled_attention", "tile_grad_q")
 INF = np.inf
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def changed(name, *pairs):
@@ -31,6 +33,15 @@ def changed(name, *pairs):
 def test_the_lesson_has_these_exercises_and_their_minutes_fit_into_its_text():
     assert set(names(12)) == set(LESSON)
     assert sum(get(name).minutes for name in LESSON) == 33
+
+
+def test_the_lines_of_triton_in_the_lesson_are_lines_of_the_kernel():
+    # Read as text: neither the lesson nor this test needs the package triton.
+    lesson = (ROOT / "notebooks/source/12_flash_attention.md").read_text("utf-8")
+    kernel = (ROOT / "attnlib/nn/triton_kernel.py").read_text("utf-8")
+    quoted = lesson.split("```python\n")[1].split("```")[0]
+    assert quoted.count("\n") == 7
+    assert quoted in "\n".join(line.strip() for line in kernel.splitlines())
 
 
 @pytest.mark.parametrize("name", LESSON)

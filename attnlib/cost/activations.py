@@ -168,7 +168,7 @@ def checkpointing(
     peak = kept + segment layer; FLOPs (1 + 1 + 2) / (1 + 2) = 4/3
 
     4/3 holds where the second run is a whole one, as with `use_reentrant=True`. With
-    False PyTorch stops it before the last product of a segment, and it is a little less.
+    False PyTorch stops before the last product of a segment: a little less.
 
     Args:
         n_layers: how many layers.

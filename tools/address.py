@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 ROOT = Path(__file__).resolve().parent.parent
-FILES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+FILES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "TEACHING.md")
 START = "notebooks/00_start_here.ipynb"
 BLOCK = re.compile(
     r"(?P<open>^<!-- address: (?P<name>\w+) -->\n).*?(?P<close>^<!-- /address -->$)",

@@ -9,7 +9,8 @@ The aims: every single mistake found and named, 98 % of the pairs found, and no 
 one accused. The exit status is 0 only if they hold. Seconds are those of the
 processor, on one thread: those of seed 0 as in a new process, the others with what
 examinations before have left in memory. A full run writes
-benchmarks/results/clinic.json.
+benchmarks/results/clinic.json. With `--journal FILE` every outcome is kept as it comes:
+stopped, and begun again with the same file, the run goes on where it was.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ if str(HERE) not in sys.path:
 
 import numpy as np  # noqa: E402
 from zoo.everyone import everyone, kind_of  # noqa: E402
+from zoo.journal import Journal  # noqa: E402
 from zoo.specimen import Specimen  # noqa: E402
 from zoo.tally import Outcome, holds, summary, tables  # noqa: E402
 
@@ -225,6 +227,9 @@ def options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="one seed, types by turns")
     parser.add_argument("--out", type=Path, help="write the numbers there as JSON")
+    parser.add_argument(
+        "--journal", type=Path, metavar="FILE", help="keep outcomes there, and go on"
+    )
     given = parser.parse_args(arguments)
     if min(given.seeds, given.processes, given.turns) < 1:
         parser.error("--seeds, --turns and -j want a number of at least 1")
@@ -239,10 +244,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     jobs = jobs_for(specimens, given.seeds, given.quick, given.turns)
     print(f"{len(specimens)} specimens, {len(jobs)} examinations.", flush=True)
-    progress, seen = Progress(len(jobs)), []
-    with contextlib.closing(outcomes(jobs, min(given.processes, len(jobs)))) as stream:
+    try:
+        journal = Journal(given.journal)
+    except (OSError, ValueError) as error:
+        print(f"the journal: {error}", file=sys.stderr)
+        return 2
+    seen = journal.of((job.name, job.seed, job.dtype) for job in jobs)
+    done = {(outcome.name, outcome.seed, outcome.dtype) for outcome in seen}
+    left = [job for job in jobs if (job.name, job.seed, job.dtype) not in done]
+    if seen:
+        print(f"{len(seen)} of them stand in {given.journal}.", flush=True)
+    progress = Progress(len(left))
+    with contextlib.closing(outcomes(left, given.processes)) as stream:
         try:
             for outcome in stream:
+                journal.add(outcome)
                 seen.append(outcome)
                 progress.step()
         except KeyboardInterrupt:

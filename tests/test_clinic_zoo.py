@@ -3,6 +3,7 @@
 One seed, float64 and float32 by turns; `benchmarks/clinic.py` takes many.
 """
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -181,3 +182,33 @@ def test_a_stopped_benchmark_counts_whole_seeds():
     assert clinic.whole_seeds(jobs, done) == 3
     assert clinic.whole_seeds(jobs, [done[0], done[2]]) == 1
     assert clinic.whole_seeds(jobs, []) == 0
+
+
+def test_a_benchmark_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
+    made = []
+
+    def one(specimen, seed, dtype, alone=False):
+        made.append((specimen.name, seed, dtype))
+        if len(made) == 3:
+            raise KeyboardInterrupt
+        return replace(
+            outcome(healthy=True), name=specimen.name, seed=seed, dtype=dtype
+        )
+
+    monkeypatch.setattr(clinic, "examined", one)
+    file, numbers = tmp_path / "outcomes.jsonl", tmp_path / "numbers.json"
+    asked = ["--only", "right: torch, SDPA, math", "--seeds", "3", "-j", "1"]
+    asked += ["--journal", str(file), "--out", str(numbers)]
+    assert clinic.main(asked) == 130
+    assert "stopped; 2 of 6 were examined." in capsys.readouterr().out
+    with file.open("a") as cut_off:
+        cut_off.write('{"name": "right: to')
+    assert clinic.main(asked) == 0
+    assert "2 of them stand in" in capsys.readouterr().out
+    assert len(made) == 3 + 4
+    assert json.loads(numbers.read_text())["right"]["of"] == 6
+    assert clinic.main(asked) == 0  # nothing is left to do
+    assert len(made) == 3 + 4
+    file.write_text(file.read_text().replace('"numpy": "', '"numpy": "0.'))
+    assert clinic.main(asked) == 2
+    assert "another version" in capsys.readouterr().err

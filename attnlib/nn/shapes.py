@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from attnlib.shapes import ShapeError, check_shapes
@@ -74,6 +75,25 @@ def unchanged(function: str, name: str, given: Tensor, made: Tensor) -> Tensor:
             f"{tuple(made.shape)}; the shape must stay."
         )
     return made.to(given.dtype)  # float32 inside must not widen float16 heads
+
+
+def counted_rows(rows: Tensor | None, like: Tensor, ends: str) -> Tensor:
+    """Which rows count, as truth values in the shape of `like`, which ends in `ends`.
+
+    All of them, if none are named. A sentence says it when rows do not fit.
+    """
+    if rows is None:
+        return torch.ones(like.shape, dtype=torch.bool, device=like.device)
+    if rows.dtype != torch.bool:
+        raise TypeError(
+            f"rows must be boolean (True = counts), but their dtype is {short(rows)}."
+        )
+    if not fits(rows.shape, like.shape):
+        raise ShapeError(
+            f"rows with shape {tuple(rows.shape)} do not broadcast to "
+            f"{tuple(like.shape)}, which ends in {ends}."
+        )
+    return rows.broadcast_to(like.shape)
 
 
 def wide(tensor: Tensor) -> Tensor:

@@ -5,6 +5,7 @@
 - `plan`, `looks`, `drop`: tiles, who may look at whom in one, what is dropped in one.
 - `forward`, `backward`: the algorithm.
 - `call`: the two as one operation of autograd.
+- `parts`: gradients through some of the keys, for keys that lie on several machines.
 
 The same algorithm in NumPy, on a chip that counts bytes, is `attnlib.tiles`.
 """

@@ -17,9 +17,9 @@ from attnlib.nn.flash.looks import Looks
 from attnlib.nn.flash.plan import Plan
 from attnlib.shapes import size
 
-# 2^18 scores in float32 are 1 MB: what a core keeps near. Smaller tiles pay more for
-# every call of torch, larger ones wait for the memory. Other devices want much at once.
-SCORES, ELSEWHERE = 2**18, 2**24
+# 2^17 scores in float32 are half a MB: what a core keeps near. Smaller tiles pay more
+# for every call of torch, larger ones wait for memory. Other devices want much at once.
+SCORES, ELSEWHERE = 2**17, 2**24
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ def tiles(
     block_q, block_k = (
         tile_size(name, side if value is None else value, n)
         for name, side, value, n in (
-            ("block_q", max(1, (256 if causal else 1024) // group), blocks[0], n_q),
+            ("block_q", max(1, (256 if causal else 512) // group), blocks[0], n_q),
             ("block_k", 256, blocks[1], n_k),
         )
     )

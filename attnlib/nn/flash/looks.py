@@ -43,6 +43,10 @@ class Looks:
         self.ahead = self.n_k - n_q  # query i stands at key i + ahead
         self.mask, self.causal, self.block_k = mask, causal, block_k
         self.dtype, self.device = like
+        # What is kept of a triangle is as large as its scores, or half of it: bfloat16
+        # goes as far down as float32.
+        single = self.dtype == torch.float32
+        self._small = torch.bfloat16 if single else self.dtype
         self._triangles: dict[tuple[int, int, int], Tensor] = {}
         self._summary: tuple[object, list[tuple[int, int]]] = (None, [])
 
@@ -69,7 +73,7 @@ class Looks:
         look = cut(self.mask, part, queries, keys)
         if crossing:
             look = look & self._before(n_q, n_k, first)
-        return self._lowest(look)
+        return self._lowest(look, self.dtype)
 
     def _blocks(self, part: Part, queries: slice) -> list[tuple[int, int]]:
         """For every block of keys: may some query see some of it, and all see all."""
@@ -96,21 +100,21 @@ class Looks:
     def _triangle(self, n_q: int, n_k: int, first: int) -> Tensor:
         key = (n_q, n_k, first)
         if key not in self._triangles:
-            self._triangles[key] = self._lowest(self._before(*key))
+            self._triangles[key] = self._lowest(self._before(*key), self._small)
         return self._triangles[key]
 
     def _before(self, n_q: int, n_k: int, first: int) -> Tensor:
         """True where a key comes no later than its query."""
         every = torch.ones(n_q, n_k, dtype=torch.bool, device=self.device)
-        return every.tril(first)
+        return every.tril_(first)
 
-    def _lowest(self, look: Tensor) -> Tensor:
+    def _lowest(self, look: Tensor, dtype: torch.dtype) -> Tensor:
         """0 for what may be seen, and the lowest number for what may not.
 
         Adding is many times faster than `masked_fill`. The number is finite, so that no
         inf - inf can come of it.
         """
-        return look.to(self.dtype).sub_(1).mul_(torch.finfo(self.dtype).max)
+        return look.to(dtype).sub_(1).mul_(torch.finfo(dtype).max)
 
 
 def cut(x: Tensor, part: Part, queries: slice, keys: slice) -> Tensor:

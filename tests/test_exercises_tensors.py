@@ -319,11 +319,36 @@ def test_an_import_that_never_ends_is_stopped(tmp_path, monkeypatch):
     def inside():
         importlib.import_module("looked_at")
 
+    monkeypatch.setattr(time, "process_time", lambda: 0.0)
     patience = limit._Patience(1.5, inside.__code__, limit.Spent())
     inside()
     sys.modules.pop("looked_at")
     assert said == [limit.LOOK, 1.5, 0.0]
     assert patience.wait(sys._getframe()) is None  # our own code is passed over
+
+
+@pytest.mark.parametrize(
+    ("passed", "worked", "wait"),
+    [
+        (3.0, 2.99, limit.LOOK),  # it had the processor nearly all the time
+        (3.0, 3.01, 0.0),
+        (3.0, 0.5, 2.5),  # other programs had it most of the time
+        (12.0, 2.0, 1.0),
+        (15.5, 2.0, 0.0),  # in the end, it is too long all the same
+        (3.0, 0.01, 0.0),  # it does not compute, it waits
+    ],
+)
+def test_a_busy_machine_gives_a_call_more_time(monkeypatch, passed, worked, wait):
+    now = {"clock": 100.0, "processor": 50.0}
+    monkeypatch.setattr(time, "monotonic", lambda: now["clock"])
+    monkeypatch.setattr(time, "process_time", lambda: now["processor"])
+
+    def inside():
+        return patience.wait(sys._getframe())
+
+    patience = limit._Patience(3.0, inside.__code__, limit.Spent())
+    now.update(clock=100.0 + passed, processor=50.0 + worked)
+    assert inside() == pytest.approx(wait)
 
 
 def test_the_other_calls_keep_their_time():

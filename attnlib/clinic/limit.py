@@ -1,8 +1,12 @@
-"""Stop a call that takes too long, and give the time that an import takes on top.
+"""Stop a call that takes too long; imports, and a busy machine, give it more time.
 
 The first import of a part of torch can take seconds on a busy machine. It is no loop,
 and to stop it halfway would leave the library in pieces. So a call is not interrupted
 while it imports, and has its whole time once more (not twice) after an import.
+
+Where other programs hold the processor, a right function is slow, too. So a call that
+computes is stopped after so many seconds of the processor; one that only waits, after
+as many of the clock.
 """
 
 from __future__ import annotations
@@ -21,6 +25,8 @@ from typing import Literal
 AGAIN = 1e-4  # seconds between two attempts to stop a loop that catches the first
 LOOK = 0.05  # seconds between two looks whether an import is done
 LONGEST_IMPORT = 60.0  # seconds; what takes longer is a loop in a module
+LONGEST_WAIT = 5  # times the limit, by the clock, for a call that computes
+IDLE = 0.02  # of the clock's seconds: who computes less than this is waiting
 _IMPORT = "<frozen importlib._bootstrap>"
 
 Doing = Literal["ours", "importing", "running"]
@@ -58,7 +64,7 @@ class _Patience:
 
     def __init__(self, seconds: float, inside: types.CodeType, spent: Spent) -> None:
         self._seconds, self._inside, self._spent = seconds, inside, spent
-        self._start = time.monotonic()
+        self._start, self._worked = time.monotonic(), time.process_time()
         self._granted = False
 
     def wait(self, frame: types.FrameType | None) -> float | None:
@@ -71,7 +77,13 @@ class _Patience:
         if self._spent.on_imports and not self._granted:  # the import has just ended
             self._granted = True
             return self._seconds
-        return None if doing == "ours" else 0.0
+        if doing == "ours":
+            return None
+        worked = time.process_time() - self._worked
+        held_up = IDLE * passed < worked < self._seconds
+        if held_up and passed < LONGEST_WAIT * self._seconds:
+            return max(LOOK, self._seconds - worked)
+        return 0.0
 
     def _doing(self, frame: types.FrameType | None) -> Doing:
         """Whether the learner's function is running, and not our code around it."""

@@ -6,6 +6,7 @@
 - `activations`: what is kept for gradients. `saved_activations`, `checkpointing`.
 - `cache`: bytes of keys and values in decoding. `kv_bytes_per_token`, `cache_bytes`.
 - `traffic`: bytes between HBM and the chip. `flash_traffic`, `untiled_traffic`.
+- `ring`: bytes between ranks that share a text. `ring_traffic`.
 - `paper`: the FlashAttention paper's numbers. `flash_figure_2`.
 - `roofline`: what sets the time. `roofline`.
 - `models`: sizes of known models. `KNOWN_CACHES`, `TABLE_3`.
@@ -39,6 +40,7 @@ from attnlib.cost.paper import (
     standard_gpu_bytes,
 )
 from attnlib.cost.parameters import ModelSizes, Parameters, model_parameters
+from attnlib.cost.ring import RingTraffic, ring_traffic
 from attnlib.cost.roofline import Roofline, roofline
 from attnlib.cost.sizes import HeadSizes, head_sizes
 from attnlib.cost.traffic import Traffic, flash_traffic, untiled_traffic
@@ -57,6 +59,7 @@ __all__ = [
     "ModelSizes",
     "Parameters",
     "Reported",
+    "RingTraffic",
     "Roofline",
     "Saved",
     "Traffic",
@@ -75,6 +78,7 @@ __all__ = [
     "mla_bytes_per_token",
     "mlp_flops",
     "model_parameters",
+    "ring_traffic",
     "roofline",
     "saved_activations",
     "score_bytes",

@@ -138,7 +138,7 @@ def flash_attention(
     tensors = (given.q, given.k, given.v, given.bias)
     log_too = return_log_sum_exp or _trained(*tensors)
     number = _scale(scale, q.shape[-1])
-    plan = _plan(given, causal, number, (block_q, block_k), drop, log_too)
+    plan = plan_for(given, causal, number, (block_q, block_k), drop, log_too)
     out, log_sum_exp = flash_call(plan, *tensors)
     out = out.view(*given.shape, out.shape[-1])
     if return_log_sum_exp and log_sum_exp is not None:
@@ -146,7 +146,7 @@ def flash_attention(
     return out
 
 
-def _plan(
+def plan_for(
     given: Inputs,
     causal: bool,
     scale: float,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import time
 from pathlib import Path
 
@@ -98,15 +100,13 @@ def greets(rank, n_ranks, *words):
 
 def returns_a_lock(rank, n_ranks):
     """What cannot be sent back."""
-    import threading
-
     return threading.Lock()
 
 
-def leaves(rank, n_ranks, bad):
-    """One rank ends without a word; the others wait for it."""
+def killed(rank, n_ranks, bad):
+    """One rank is killed from outside; the others wait for it."""
     if rank == bad:
-        os._exit(7)
+        os.kill(os.getpid(), signal.SIGKILL)
     dist.barrier()
 
 
@@ -120,7 +120,5 @@ def spins(rank, n_ranks, folder, bad):
 
 def stops(rank, n_ranks, folder):
     """All are stopped, as by a debugger: they do not even answer."""
-    import signal
-
     Path(folder, str(rank)).write_text(str(os.getpid()), encoding="utf-8")
     os.kill(os.getpid(), signal.SIGSTOP)

@@ -13,9 +13,10 @@ import time
 from pathlib import Path
 
 import pytest
-from ring_workers import greets, leaves, returns_a_lock, spins, stops
+from ring_workers import greets, killed, returns_a_lock, spins, stops
 
 from attnlib.nn.ring import RankError, faults, launch, run_ranks
+from attnlib.shapes import ShapeError
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="signals are those of POSIX")
 TESTS = Path(__file__).parent
@@ -88,17 +89,18 @@ def test_a_rank_that_raises(started):
 
 
 @POSIX
-@pytest.mark.parametrize("bad", [0, 1])
-def test_a_rank_that_is_killed_is_the_one_that_is_named(bad):
+def test_a_rank_that_is_killed():
     with pytest.raises(RankError) as caught:
-        run_ranks(faults.dies, 2, bad)
-    said = f"rank {bad} of 2 died (killed by signal 9); all processes were ended."
+        run_ranks(killed, 3, 2)
+    said = "rank 2 of 3 died (killed by signal 9); all processes were ended."
     assert str(caught.value) == said
+    assert caught.value.rank == 2
 
 
-def test_a_rank_that_leaves_without_a_word():
-    with pytest.raises(RankError, match=r"rank 2 of 3 died \(exit code 7\)"):
-        run_ranks(leaves, 3, 2)
+@pytest.mark.parametrize("bad", [0, 1])
+def test_a_rank_that_leaves_is_named_and_not_the_one_that_misses_it(bad):
+    with pytest.raises(RankError, match=rf"rank {bad} of 2 died \(exit code 9\); all"):
+        run_ranks(faults.dies, 2, bad)
 
 
 def test_a_rank_that_hangs_and_where_it_was(tmp_path):
@@ -130,8 +132,10 @@ def test_a_port_that_is_taken_and_one_that_is_free():
         port = taken.getsockname()[1]
         with pytest.raises(RankError) as caught:
             run_ranks(greets, 2, port=port)
-    assert f"could not listen on port {port}: " in str(caught.value)
-    assert "leave it out, and a free one is found." in str(caught.value)
+    assert str(caught.value) == (
+        f"rank 0 could not listen on port {port}: another program has it. Choose "
+        f"another port, or leave it out, and a free one is found."
+    )
     assert len(run_ranks(greets, 2, port=port)) == 2
 
 
@@ -214,6 +218,14 @@ def test_ranks_end_when_the_process_that_started_them_is_killed(tmp_path):
         assert all(map(alive, ranks))
         os.kill(parent.pid, signal.SIGKILL)
         assert soon(lambda: not any(map(alive, ranks)))
+
+
+def test_ports_that_are_none(started):
+    with pytest.raises(ValueError, match="port must be at most 65535, but it is 70000"):
+        run_ranks(greets, 2, port=70000)
+    with pytest.raises(ShapeError, match="port must be at least 0"):
+        run_ranks(greets, 2, port=-1)
+    assert started == []
 
 
 @pytest.mark.parametrize("worker", [lambda rank, n_ranks: 1, print])

@@ -71,7 +71,8 @@ def run_ranks(
     Raises:
         RankError: a rank raised or died, the time was over, or the port is taken.
         TypeError: the worker is no function that can be imported.
-        ShapeError: n_ranks is less than 1.
+        ShapeError: n_ranks is less than 1, or the port less than 0.
+        ValueError: the port is more than 65535.
 
     Cost: each process imports torch, 1 to 3 s and about 100 MB of its own.
     Source: the store and the groups of torch.distributed.
@@ -84,6 +85,8 @@ def run_ranks(
 of a module, not of a notebook or of another function.
     """
     n_ranks = size("n_ranks", n_ranks, least=1)
+    if port is not None and size("port", port) > 65535:
+        raise ValueError(f"port must be at most 65535, but it is {port}.")
     payload = pickle.dumps((_importable(worker), args))
     life = START + seconds + 10  # nobody should need it
     task = {

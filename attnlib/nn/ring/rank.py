@@ -13,6 +13,7 @@ Three more things make sure that it ends:
 from __future__ import annotations
 
 import contextlib
+import errno
 import faulthandler
 import importlib
 import io
@@ -72,7 +73,9 @@ def main() -> None:
         try:
             listening = socket.create_server((HERE, task["port"] or 0), backlog=128)
         except OSError as error:
-            parent.tell("port", None, error.strerror)
+            taken = error.errno in (errno.EADDRINUSE, 10048)  # the second on Windows
+            why = "another program has it" if taken else error.strerror
+            parent.tell("port", None, why)
             while True:  # until it is ended
                 parent.task()
         parent.tell("port", listening.getsockname()[1], "")

@@ -18,7 +18,9 @@ from attnlib.clinic import (
     measures_parts,
     measures_pictures,
     measures_positions,
+    measures_ring,
     measures_scores,
+    measures_shaping,
     measures_spread,
     measures_stability,
     measures_torch,
@@ -43,6 +45,8 @@ MEASURES: dict[str, Measure] = {
     **measures_torch.MEASURES,
     **measures_cost.MEASURES,
     **measures_windows.MEASURES,
+    **measures_shaping.MEASURES,
+    **measures_ring.MEASURES,
 }
 
 

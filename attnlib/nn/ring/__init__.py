@@ -12,6 +12,7 @@
 on many machines `torchrun` starts the processes.
 """
 
+from attnlib.nn.ring import faults, work
 from attnlib.nn.ring.attention import ring_attention
 from attnlib.nn.ring.join import join_parts
 from attnlib.nn.ring.launch import RankError, run_ranks
@@ -26,7 +27,9 @@ __all__ = [
     "RankError",
     "Stripes",
     "Zigzag",
+    "faults",
     "join_parts",
     "ring_attention",
     "run_ranks",
+    "work",
 ]

@@ -1,0 +1,222 @@
+"""Mistakes in ring attention: joining parts, and stripes."""
+
+from attnlib.clinic.catalogue import Mistake
+
+_SHARE = (
+    "Each side counts by its share of the whole sum of exponentials: e^(its log - "
+    "joined log). The two shares of a query sum to 1."
+)
+_LOG = (
+    "The joined log is the logarithm of e^L1 + e^L2. The next step needs it, and so "
+    "does the backward pass."
+)
+_STRIPE = (
+    "In stripes rank r holds tokens r, r + n_ranks, r + 2 n_ranks, and so on, and a "
+    "query sees the tokens up to its own."
+)
+MISTAKES = (
+    Mistake(
+        "join_averaged",
+        "",
+        "The two sides are averaged, as if they weighed the same",
+        _SHARE + " They are equal only where both logs are.",
+        "What does a side with one good key count beside one with many poor ones?",
+    ),
+    Mistake(
+        "join_added",
+        "",
+        "The two sides are added",
+        _SHARE + " Each side is a mean already; a sum of means is none.",
+        "What should come out if all values are 1?",
+    ),
+    Mistake(
+        "join_by_logs",
+        "",
+        "The logs themselves are taken as shares",
+        _SHARE + " Logs may be negative, or 0.",
+        "What is the log-sum-exp the logarithm of?",
+    ),
+    Mistake(
+        "join_larger_only",
+        "",
+        "Only the side with the larger log counts",
+        _SHARE + " The smaller side has a share as well.",
+        "Which share does each side have?",
+    ),
+    Mistake(
+        "join_not_divided",
+        "",
+        "The sums of exponentials are not divided by the whole sum",
+        _SHARE,
+        "What should come out if all values are 1?",
+    ),
+    Mistake(
+        "join_part_only",
+        "",
+        "What was found before is dropped",
+        _SHARE + " The last block does not replace the others.",
+        "Which argument did you not use?",
+    ),
+    Mistake(
+        "join_old_kept",
+        "",
+        "The new part is dropped",
+        _SHARE,
+        "Which argument did you not use?",
+    ),
+    Mistake(
+        "join_shares_exchanged",
+        "",
+        "Each side counts by the share of the other",
+        _SHARE,
+        "Which log belongs to which out?",
+    ),
+    Mistake(
+        "join_old_not_shrunk",
+        "",
+        "What was found before is not shrunk",
+        _SHARE + " What came first counts less with every part that joins it.",
+        "What should come out if all values are 1?",
+    ),
+    Mistake(
+        "join_part_not_shrunk",
+        "",
+        "The new part is not shrunk",
+        _SHARE + " A part is divided by its own sum, not yet by the whole one.",
+        "What should come out if all values are 1?",
+    ),
+    Mistake(
+        "join_shares_inverted",
+        "",
+        "The shares are upside down",
+        _SHARE + " Upside down each is above 1.",
+        "A share is never above 1.",
+    ),
+    Mistake(
+        "join_over_queries",
+        "",
+        "The shares are made to sum to 1 over the queries",
+        _SHARE + " Queries have nothing to do with one another.",
+        "Which sum is 1?",
+    ),
+    Mistake(
+        "join_log_is_max",
+        "",
+        "The larger log is taken for the joined one",
+        _LOG + " The maximum leaves out the smaller side.",
+        "Two equal sides: is the joined log the log of one of them?",
+    ),
+    Mistake(
+        "join_log_is_sum",
+        "",
+        "The logs are added",
+        _LOG + " A sum of logs is the log of a product.",
+        "Add the sums, not their logarithms.",
+    ),
+    Mistake(
+        "join_not_stable",
+        "",
+        "The exponentials are summed as they are, and overflow",
+        _LOG + " e^800 is infinity in float64.",
+        "The lesson has a function of NumPy that does it without overflow.",
+    ),
+    Mistake(
+        "join_empty_nan",
+        "",
+        "A query that saw nothing on either side becomes NaN",
+        "There both logs are -inf, and so is the joined one: -inf minus -inf is NaN. "
+        "Its out should stay at zeros.",
+        "Subtract 0 where the joined log is -inf.",
+    ),
+    Mistake(
+        "join_returns_max",
+        "",
+        "The log that is returned is the larger of the two",
+        _LOG,
+        "You have computed the joined log; return it.",
+    ),
+    Mistake(
+        "join_returns_sum",
+        "",
+        "The log that is returned is the sum of the two",
+        _LOG + " A sum of logs is the log of a product.",
+        "You have computed the joined log; return it.",
+    ),
+    Mistake(
+        "join_log_not_updated",
+        "",
+        "The old log is returned",
+        _LOG + " With the old one the next part would count too much.",
+        "Return the joined log.",
+    ),
+    Mistake(
+        "join_log_of_part",
+        "",
+        "The log of the new part is returned",
+        _LOG + " With that of the last part the next one would count too much.",
+        "Return the joined log.",
+    ),
+    Mistake(
+        "join_returns_total",
+        "",
+        "The sum of exponentials is returned, not its logarithm",
+        _LOG,
+        "Return the logarithm.",
+    ),
+    Mistake(
+        "join_guard_stored",
+        "",
+        "The stand-in for -inf is returned",
+        _LOG + " A log of 0 says that something was seen, with a sum of 1.",
+        "Use the stand-in inside, and return the log itself.",
+    ),
+    Mistake(
+        "join_exchanged",
+        "",
+        "out and the log are returned in the other order",
+        "out comes first, then the log.",
+        "Exchange the two.",
+    ),
+    Mistake(
+        "see_blocks",
+        "",
+        "The tokens are placed in blocks, not in stripes",
+        _STRIPE + " In blocks rank 0 sees nothing of any other rank.",
+        "Which tokens has rank 1 of 2?",
+    ),
+    Mistake(
+        "see_places_only",
+        "",
+        "The places on the ranks are compared, not those in the text",
+        _STRIPE + " Key 1 of a later rank stands after query 1 of an earlier one.",
+        "Which token is query i of this rank?",
+    ),
+    Mistake(
+        "see_ranks_only",
+        "",
+        "The ranks are compared, not the tokens",
+        _STRIPE + " A later rank holds early tokens, too.",
+        "Which token is query i of this rank?",
+    ),
+    Mistake(
+        "see_strides_of_n_local",
+        "",
+        "The tokens of a rank stand n_local apart",
+        _STRIPE,
+        "Which tokens has rank 1 of 2, if there are 3 on each?",
+    ),
+    Mistake(
+        "see_neighbours",
+        "",
+        "The tokens of a rank stand side by side",
+        _STRIPE + " They are n_ranks apart.",
+        "Which tokens has rank 1 of 2?",
+    ),
+    Mistake(
+        "see_ranks_exchanged",
+        "",
+        "The tokens of the two ranks are exchanged",
+        _STRIPE + " The queries lie on `rank`, the keys on `other`.",
+        "Which of the two has the rows?",
+    ),
+)

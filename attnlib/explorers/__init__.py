@@ -1,14 +1,16 @@
 """Small tables that answer to the hand, as self-contained HTML.
 
 `explore` puts a slider over states computed beforehand, `follow` and `follow_tokens`
-follow an element from table to table, `lights` shows what is well and what is
-missing. The parts are `matrix`, `bars`, `histogram` and `note`.
+follow an element from table to table, `switches` turns things on and off, `lights`
+shows what is well and what is missing. The parts are `matrix`, `bars`, `histogram` and
+`note`.
 """
 
 from attnlib.explorers.elements import follow_tokens
 from attnlib.explorers.explorer import Explorer, explore, follow
 from attnlib.explorers.lights import lights
 from attnlib.explorers.parts import bars, histogram, matrix, note
+from attnlib.explorers.switches import switches
 
 __all__ = [
     "Explorer",
@@ -20,4 +22,5 @@ __all__ = [
     "lights",
     "matrix",
     "note",
+    "switches",
 ]

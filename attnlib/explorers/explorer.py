@@ -110,7 +110,7 @@ def explore(
                     "titles, so put what changes into the title."
                 )
     names = [str(label) for label in labels]
-    tops = [_top(list(column)) for column in zip(*states, strict=True)]
+    tops = [shared_scale(list(column)) for column in zip(*states, strict=True)]
     drawn = [panel.html(top) for panel, top in zip(states[start], tops, strict=True)]
     control_html = (
         f'<label class="attn-control"><span>{escape(control)}</span>'
@@ -202,7 +202,7 @@ def _names(panel: Panel) -> tuple[object, ...]:
     return panel.names() if isinstance(panel, Matrix | Bars) else ()
 
 
-def _top(panels: Sequence[Panel]) -> float | None:
+def shared_scale(panels: Sequence[Panel]) -> float | None:
     """The largest value of one panel over all states, so that colours compare."""
     sizes = [p.maximum for p in panels if isinstance(p, Matrix | Bars | Histogram)]
     return max(sizes) if sizes else None

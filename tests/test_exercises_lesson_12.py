@@ -13,6 +13,7 @@ from attnlib import tiles
 from attnlib.exercises import get, judge, kernels, names
 from attnlib.exercises.judging import judge_function
 from attnlib.exercises.lesson_12 import MEASURED, OTHERWISE, WIDE
+from attnlib.exercises.program import Program
 
 LESSON = ("online_softmax", "tiled_attention", "tile_grad_q")
 INF = np.inf
@@ -181,7 +182,7 @@ def paper_state(chip, q, k, v, out, block_q, block_k):
 )
 def test_other_right_kernels(answer):
     for seed in range(2):
-        verdict = judge("tiled_attention", answer, seed)
+        verdict = judge_function(get("tiled_attention"), answer, seed, limit=20)
         assert verdict.passed, verdict.text
 
 
@@ -329,6 +330,23 @@ def test_wrong_kernels_are_named(pair, key):
     verdict = judge("tiled_attention", changed("tiled_attention", pair))
     assert len(verdict.mistakes) == 1, verdict.text
     assert key in verdict.mistakes[0].key
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        [("chip.new(len(rows), -np.inf)", "chip.new(len(rows), np.nan)")],
+        [("mixed / total[:, None]", "mixed / (0 * total[:, None])"), ("+ weights @ chip.load(v, cols)", "")],  # noqa: E501
+        [("np.exp(scores - new[:, None])", "np.exp(scores - m[:, None])")],
+        [("np.exp(m - new)", "np.exp(new - m)")],
+        [("shrink = np.exp(m - new)", "shrink = m - new")],
+        [("chip.store(out, rows, mixed", "chip.store(out, rows, np.nan * mixed")],
+    ],
+)  # fmt: skip
+def test_nan_throughout_is_told_as_nan_and_as_nothing_else(pairs):
+    verdict = judge("tiled_attention", changed("tiled_attention", *pairs))
+    assert verdict.status == "nan", verdict.text
+    assert "NaN" in verdict.text
 
 
 def test_tiles_of_twice_as_many_queries_are_told_of_their_size():
@@ -676,14 +694,15 @@ def test_a_kernel_with_other_arguments_is_told():
 
 
 # --- the hook ----------------------------------------------------------------------
-def test_what_runs_a_kernel_gives_numbers_or_meters():
+def test_what_runs_a_kernel_gives_numbers_and_a_program():
     x = np.eye(2)
-    run = kernels.on_a_chip(written.tiled)
+    run, program = kernels.on_a_chip(written.tiled), Program()
     np.testing.assert_allclose(run(x, x, x, 1, 2)[0], [0.67, 0.33], atol=0.005)
-    moved, stored, peak, *out = run(x, x, x, 1, 2, True)
-    assert out == run(x, x, x, 1, 2).ravel().tolist()
-    assert (moved, stored) == (32 + 2 * 64 + 32, 32)  # q, k and v twice, out
-    assert peak > 0
+    out = run(x, x, x, 1, 2, program)
+    assert out.tolist() == run(x, x, x, 1, 2).tolist()
+    chip = program.again({"q": x, "k": x, "v": x, "out": np.zeros((2, 2))})
+    assert (chip.traffic, chip.written) == (32 + 2 * 64 + 32, 32)  # q, k, v twice, out
+    assert chip.peak > 0
 
 
 def test_an_exercise_knows_the_arguments_of_its_cases_and_of_its_answers():

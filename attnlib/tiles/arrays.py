@@ -121,7 +121,7 @@ class Tile(NDArrayOperatorsMixin):
         kwargs = {name: self._unwrap(x) for name, x in kwargs.items()}
         if out is not None:
             kwargs["out"] = tuple(self._unwrap(x) for x in out)
-        elif method == "__call__":
+        elif method == "__call__" and self.chip.sram_bytes is not None:
             # Before it is computed: a product can be far larger than its factors.
             self.chip._check_room(*_result(ufunc, arrays))
         result = getattr(ufunc, method)(*arrays, **kwargs)

@@ -332,7 +332,6 @@ def row_by_row_with_dot(q, k, v, width):
 
 
 def row_by_row_of_plain_arrays(q, k, v, width):
-    """np.asarray takes the counter off; what is made is seen all the same."""
     q, k, v = (np.asarray(a) for a in (q, k, v))
     return row_by_row(q, k, v, width)
 
@@ -344,7 +343,7 @@ def row_by_row_of_plain_arrays(q, k, v, width):
         (table_of_truth, ("twice the room", "or of a mask")),
         (row_by_row, ("twice the work", "each query meets every key")),
         (row_by_row_with_dot, ("twice the work", "each query meets every key")),
-        (row_by_row_of_plain_arrays, ("twice the work", "of arrays in all")),
+        (row_by_row_of_plain_arrays, ("twice the work", "each query meets every key")),
     ],
 )
 def test_right_numbers_that_look_at_all_pairs_are_refused(answer, said):
@@ -370,22 +369,10 @@ def test_a_meter_leaves_wrong_numbers_and_odd_results_to_others():
     run = growth.metered(lambda q, k, v, width: q)
     x = np.eye(3)
     assert run(x, x, x, 2) is x
-    assert (run(x, x, x, 2, True) >= 0).all()
+    assert run(x, x, x, 2, True)[4:].tolist() == 2 * x.ravel().tolist()
     for law in (growth.ROOM, growth.WORK):
         assert law.broken(lambda *args: None) is None
         assert law.broken(lambda *args: (np.zeros(3),)) is None
-
-
-def test_what_is_counted_is_what_is_computed():
-    tally = [0]
-    x = growth._counted(np.ones((4, 3)), tally)
-    y = np.eye(3) @ x.T  # 12
-    y = np.where(y > 1, y, 0)  # 12 and 12
-    y.sum(axis=0)  # 4
-    x.dot(np.ones(3))  # 4
-    np.exp(x, out=np.empty((4, 3)))  # 12
-    assert tally == [12 + 12 + 12 + 4 + 4 + 12]
-    assert isinstance(np.concatenate([x, x]), growth.Counted)
 
 
 # --- two levels --------------------------------------------------------------------

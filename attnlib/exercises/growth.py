@@ -1,10 +1,10 @@
 """Exercises whose answer may take twice the room for twice the tokens, and no more.
 
 `metered` measures one call of an answer: the most bytes that it held at once, how many
-numbers it computed, and the bytes that it made in all. The second is lost as soon as an
-answer takes plain arrays (np.asarray); the third sees them, too. The laws compare a
-text with one of twice its length. What grows fourfold has looked at all pairs, whether
-it kept the table or made it row by row.
+numbers it computed, how many lines it ran, and the bytes that it made in all. NumPy is
+watched by arrays that count (`counted`), torch by its own switchboard, Python line by
+line. The laws compare a text with one of twice its length. What grows fourfold has
+looked at all pairs, whether it kept the table or made it row by row.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ import sys
 import tracemalloc
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from attnlib.exercises import counted
 from attnlib.exercises.exercise import Call, Law
+from attnlib.exercises.read import plain
 from attnlib.sparse import window
 
 Array = npt.NDArray[np.float64]
@@ -28,71 +30,47 @@ WIDTH = 5  # keys that a query sees
 TOO_FAST = 2.8  # twice is right, four times is n squared
 
 
-class Counted(np.ndarray[Any, Any]):
-    """An array that counts the numbers that are computed from it."""
+class Meters(NamedTuple):
+    """What one call took."""
 
-    tally: list[int]
-
-    def __array_finalize__(self, source: object) -> None:
-        self.tally = getattr(source, "tally", [0])
-
-    def __array_ufunc__(
-        self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
-    ) -> Any:
-        if "out" in kwargs:
-            kwargs["out"] = tuple(_plain(kwargs["out"]))
-        return self._count(getattr(ufunc, method)(*_plain(inputs), **_plain(kwargs)))
-
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return self._count(func(*_plain(args), **_plain(kwargs)))
-
-    def dot(self, other: Any, out: Any = None) -> Any:
-        """The method, which NumPy does not announce as it does np.dot."""
-        return np.dot(self, other)
-
-    def _count(self, made: Any) -> Any:
-        if isinstance(made, np.ndarray):
-            self.tally[0] += made.size
-            return _counted(made, self.tally)
-        if isinstance(made, (list, tuple)):
-            return type(made)([self._count(one) for one in made])
-        return made
+    held: float  #     the most bytes at once
+    numbers: float  #  computed, or read by a product or a sum
+    lines: float  #    of the answer's own Python
+    made: float  #     bytes in all
 
 
-def _counted(array: npt.ArrayLike, tally: list[int]) -> Counted:
-    made = np.asarray(array).view(Counted)
-    made.tally = tally
-    return made
-
-
-def _plain(value: Any) -> Any:
-    """The same without counters, at any depth."""
-    if isinstance(value, Counted):
-        return value.view(np.ndarray)
-    if type(value) in (list, tuple):
-        return type(value)(_plain(one) for one in value)
-    if type(value) is dict:
-        return {key: _plain(one) for key, one in value.items()}
-    return value
+# Much work that grows twofold hides little that grows fourfold. So this counts, too:
+# what comes on top of twice, for each pair of tokens that came on top of twice. A table
+# of truth values takes a byte; half a row, read by a product, 2 numbers for each. With
+# blocks that the text does not fill, it is up to 1.6 numbers, and as many bytes as a
+# table of float16 makes: so `made` goes by its growth alone.
+TOO_MANY = Meters(held=0.5, numbers=1.9, lines=0.4, made=np.inf)
 
 
 def metered(answer: Callable[..., object]) -> Callable[..., object]:
-    """The answer itself; with `meters` it returns (bytes held, numbers, bytes made)."""
+    """The answer itself; with `meters` it returns one row: the meters, and its out."""
 
     def run(q: Any, k: Any, v: Any, width: int, meters: bool = False) -> object:
         if not meters:
             return answer(q, k, v, width)
-        tally = [0]
-        given = [_counted(array, tally) for array in (q, k, v)]
-        answer(*given, width)
-        held, made = _bytes(answer, q, k, v, width)
-        return np.array([held, tally[0], made], float)
+        # Two runs: the memory of arrays that count would be watched for a long time.
+        tally = counted.Tally()
+        with counted.everywhere(tally):
+            first = answer(*(counted.array(a.copy(), tally) for a in (q, k, v)), width)
+        second, held, made, lines = _bytes(answer, q, k, v, width)
+        held, made = max(held, tally.largest), made + tally.made
+        row: list[Any] = [[held, tally.numbers, lines, made]]
+        row += [
+            a.ravel() for a in map(plain, (first, second)) if not isinstance(a, str)
+        ]
+        return np.concatenate(row)
 
     return run
 
 
-def _bytes(answer: Callable[..., object], *args: Any) -> tuple[int, int]:
-    """The most bytes that a call held at once, and what all its lines made.
+def _bytes(answer: Callable[..., object], *args: Any) -> tuple[object, int, int, int]:
+    """What a call returned, the most bytes that it held at once, what all its lines
+    made, and how many lines there were.
 
     What a line makes is the most that it adds to what is held when it begins. Only the
     learner's own lines are followed: whatever they call belongs to them.
@@ -101,14 +79,15 @@ def _bytes(answer: Callable[..., object], *args: Any) -> tuple[int, int]:
     ours, tracer = not tracemalloc.is_tracing(), sys.gettrace()
     if ours:
         tracemalloc.start()
-    most = made = held = 0
+    most = made = held = lines = 0
 
     def line_ends(frame: FrameType | None, *_: object) -> Any:
-        nonlocal most, made, held
+        nonlocal most, made, held, lines
         if frame is not None and frame.f_globals is not lines_of:
             return None
         now, peak = tracemalloc.get_traced_memory()
         most, made, held = max(most, peak), made + peak - held, now
+        lines += 1
         tracemalloc.reset_peak()
         return line_ends
 
@@ -116,42 +95,51 @@ def _bytes(answer: Callable[..., object], *args: Any) -> tuple[int, int]:
         tracemalloc.reset_peak()
         before = held = tracemalloc.get_traced_memory()[0]
         sys.settrace(line_ends)
-        answer(*args)
+        found = answer(*args)
         line_ends(None)
-        return most - before, made
+        return found, most - before, made, lines
     finally:
         sys.settrace(tracer)
         if ours:
             tracemalloc.stop()
 
 
-def _measured(call: Call, n: int) -> Array | None:
-    """All meters, (3,); None if the numbers are not right."""
+def _measured(call: Call, n: int) -> Meters | None:
+    """All meters; None if the numbers are not right."""
     rng = np.random.default_rng(0)
     q, k, v = (rng.normal(size=(n, d)) for d in (4, 4, 3))
-    found = call(q, k, v, WIDTH)
-    right = window(q, k, v, left=WIDTH - 1).out
-    if found is None or found[0].shape != right.shape:
+    right = window(q, k, v, left=WIDTH - 1).out.ravel()
+    found = call(q, k, v, WIDTH, True)
+    if found is None:
         return None
-    if not np.allclose(found[0].astype(np.float64), right, rtol=1e-3, atol=1e-4):
+    row = np.asarray(found[0], dtype=np.float64)
+    meters, outs = row[:4], row[4:]
+    if outs.size != 2 * right.size:
         return None
-    meters = call(q, k, v, WIDTH, True)
-    return None if meters is None else np.asarray(meters[0], dtype=np.float64)
+    if not np.allclose(outs.reshape(2, -1), right, rtol=1e-3, atol=1e-4):
+        return None
+    return Meters(*meters.tolist())
 
 
-def _both(call: Call, which: int) -> tuple[float, float] | None:
-    """A meter for the short text and for the long one; None if it grows as it may."""
+def _both(call: Call) -> tuple[Meters, Meters] | None:
+    """All meters for the short text and for the long one."""
     short, long = _measured(call, SHORT), _measured(call, LONG)
-    if short is None or long is None:
+    return None if short is None or long is None else (short, long)
+
+
+def _too_fast(name: str, short: Meters, long: Meters) -> tuple[float, float] | None:
+    """A meter for both texts; None if it grows as it may."""
+    least, most = getattr(short, name), getattr(long, name)
+    per_pair = (most - 2 * least) / (2 * SHORT**2)
+    if most <= TOO_FAST * max(least, 1) and per_pair <= getattr(TOO_MANY, name):
         return None
-    if long[which] <= TOO_FAST * max(short[which], 1):
-        return None
-    return float(short[which]), float(long[which])
+    return least, most
 
 
 def _room(call: Call) -> str | None:
-    found = _both(call, 0)
-    if found is None:
+    both = _both(call)
+    found = both and _too_fast("held", *both)
+    if not found:
         return None
     short, long = (bytes_ / 1e6 for bytes_ in found)
     return (
@@ -162,15 +150,23 @@ def _room(call: Call) -> str | None:
 
 
 def _work(call: Call) -> str | None:
-    numbers, made = _both(call, 1), _both(call, 2)
-    if numbers is not None:
-        short, long = numbers
-        what = f"computes {short:,.0f} numbers", f"{long:,.0f}"
-    elif made is not None:
-        short, long = (bytes_ / 1e6 for bytes_ in made)
-        what = f"makes {short:.1f} MB of arrays in all", f"{long:.1f} MB"
-    else:
+    both = _both(call)
+    if both is None:
         return None
+    said = {
+        "numbers": "computes {:,.0f} numbers|{:,.0f}",
+        "lines": "runs {:,.0f} lines|{:,.0f}",
+        "made": "makes {:,.0f} bytes of arrays in all|{:,.0f}",
+    }
+    for name, words in said.items():
+        found = _too_fast(name, *both)
+        if found:
+            return _fourfold(words, *found)
+    return None
+
+
+def _fourfold(words: str, short: float, long: float) -> str:
+    what = words.format(short, long).split("|")
     return (
         f"For {SHORT} tokens your function {what[0]}, for {LONG} tokens {what[1]}: "
         f"{long / short:.1f} times as many. The table is never "

@@ -107,6 +107,9 @@ def test_each_pair_is_named_or_looks_like_something_simpler(name: str) -> None:
                     continue
                 found = t.match(answer)
                 simpler = found.right or any(len(r) == 1 for r in found.readings)
+                if all(np.isnan(a).all() for o in answer for a in o.arrays):
+                    assert simpler or not found.readings, pair  # it is told as NaN
+                    continue
                 assert simpler or pair in [set(r) for r in found.readings], pair
 
 

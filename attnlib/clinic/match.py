@@ -79,7 +79,8 @@ class Table:
             found = tuple(_look_up(self._singles, form, row, size, tolerance))
             if found:
                 return Match(False, found)
-        for tolerance in tolerances if self.family.pairs else ():
+        pairs = self.family.pairs and not _nan_throughout(answer)
+        for tolerance in tolerances if pairs else ():
             table = self._pairs_like(answer[:1], tolerance)
             found = tuple(_look_up(table, form, row, size, tolerance))
             if found:
@@ -150,6 +151,14 @@ def _row(arrays: Iterable[Result]) -> tuple[Row, Row]:
         rows.append(row)
         sizes.append(np.full_like(row, size))
     return np.concatenate(rows), np.concatenate(sizes)
+
+
+def _nan_throughout(answer: Sequence[Outcome]) -> bool:
+    """Whether there is nothing but NaN: one reason is enough, and any two will do."""
+    arrays = [a for outcome in answer for a in outcome.arrays]
+    return bool(arrays) and all(
+        a.dtype.kind == "f" and bool(np.isnan(a).all()) for a in arrays
+    )
 
 
 def _string(outcomes: Sequence[Outcome]) -> tuple[Form, Row, Row]:

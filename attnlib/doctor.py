@@ -30,6 +30,7 @@ PACKAGES = (
     ("scikit-learn", (1, 5), "lessons 07 and 08 take its handwritten digits"),
     ("safetensors", (0, 5), "it reads the file of a real model in lesson 06"),
     ("tokenizers", (0, 21), "it cuts texts for the real models of lessons 06 and 07"),
+    ("home-assistant-intents", (2026, 11), "lesson 15 takes its sentences"),
 )
 MODULES = {"scikit-learn": "sklearn"}  # where the module has another name
 TEST_PACKAGES = (("nbval", (0, 11), "only the tests of the course use it"),)

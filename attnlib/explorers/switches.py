@@ -79,8 +79,9 @@ def switches(
     tops = [shared_scale(list(column)) for column in zip(*states, strict=True)]
     drawn = [panel.html(top) for panel, top in zip(states[shown], tops, strict=True)]
     boxes = "".join(
-        f'<label {LABEL}><input type="checkbox" {BOX}{" checked" if shown >> i & 1 else ""} '
-        f'data-lm-suppress-shortcuts="true" disabled>{escape(str(name))}</label>'
+        f'<label {LABEL}><input type="checkbox" {BOX} '
+        f'data-lm-suppress-shortcuts="true"{" checked" if shown >> i & 1 else ""} '
+        f"disabled>{escape(str(name))}</label>"
         for i, name in enumerate(names)
     )
     texts = [str(label) for label in labels]

@@ -1,7 +1,8 @@
 """Ways to attend, full and cheaper, that small models can be trained with.
 
-Each is called as `attend(q, k, v)`, (batch, n, d) each. They say in torch what
-`attnlib.lowrank` says in NumPy, so that gradients go through.
+Each is called as `attend(q, k, v)`, (batch, n, d) each, or with an axis of heads before
+n. They say in torch what `attnlib.lowrank` says in NumPy, so that gradients go through.
+Those that take `real` leave out keys that are fillers: it is True where a key is none.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def masked(mask: npt.NDArray[np.bool_]) -> Attend:
     return lambda q, k, v: scaled_dot_product_attention(q, k, v, look)
 
 
-def pooled(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+def pooled(q: Tensor, k: Tensor, v: Tensor, real: Tensor | None = None) -> Tensor:
     """Look at the means of every 4 keys, as `lowrank.pooled` with width 4.
 
     softmax(q pool(k)^T / sqrt(d_k)) pool(v)
@@ -56,6 +57,8 @@ def pooled(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         q: (batch, n_q, d_k).
         k: (batch, n_k, d_k), n_k a multiple of 4.
         v: (batch, n_k, d_v).
+        real: truth values, (batch, n_k). A mean is that of the keys that are real;
+            where none of the 4 is, it is hidden.
 
     Returns:
         The result, (batch, n_q, d_v).
@@ -70,11 +73,20 @@ def pooled(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     >>> pooled(torch.zeros(1, 1, 2), torch.zeros(1, 4, 2), torch.eye(4)[None])
     tensor([[[0.2500, 0.2500, 0.2500, 0.2500]]])
     """
-    k, v = (x.reshape(len(x), -1, 4, x.shape[-1]).mean(-2) for x in (k, v))
-    return scaled_dot_product_attention(q, k, v)
+    if real is None:
+        k, v = (_by_four(x).mean(-2) for x in (k, v))
+        return scaled_dot_product_attention(q, k, v)
+    n_real = _by_four(real[..., None]).sum(-2)
+    k, v = (_by_four(x * real[..., None]).sum(-2) / n_real.clamp(min=1) for x in (k, v))
+    return scaled_dot_product_attention(q, k, v, (n_real > 0).mT)
 
 
-def linear(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+def _by_four(x: Tensor) -> Tensor:
+    """(..., n, d) -> (..., n / 4, 4, d)."""
+    return x.reshape(*x.shape[:-2], -1, 4, x.shape[-1])
+
+
+def linear(q: Tensor, k: Tensor, v: Tensor, real: Tensor | None = None) -> Tensor:
     """Attend through sums over the keys, as `lowrank.linear`.
 
     out_i = f(q_i) S / (f(q_i) . z), with S = sum f(k_j)^T v_j and z = sum f(k_j)
@@ -83,6 +95,7 @@ def linear(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         q: (batch, n_q, d_k).
         k: (batch, n_k, d_k).
         v: (batch, n_k, d_v).
+        real: truth values, (batch, n_k). The sums are over the keys that are real.
 
     Returns:
         The result, (batch, n_q, d_v).
@@ -98,6 +111,8 @@ def linear(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     tensor([[[0.2500, 0.2500, 0.2500, 0.2500]]])
     """
     f_q, f_k = elu(q) + 1, elu(k) + 1
+    if real is not None:
+        f_k = f_k * real[..., None]
     out: Tensor = f_q @ (f_k.mT @ v) / (f_q @ f_k.sum(-2, keepdim=True).mT)
     return out
 
@@ -109,7 +124,7 @@ class LowRank(nn.Module):
 
     Args:
         n_short: how many mixtures there are. No shape.
-        n: how many keys are mixed.
+        n: how many keys are mixed, at most: for fewer, E's first columns serve.
         generator: where E is drawn from; torch's own if left out.
 
     Raises:
@@ -132,9 +147,14 @@ class LowRank(nn.Module):
         n_short, n = size("n_short", n_short, least=1), size("n", n, least=1)
         self.E = nn.Parameter(torch.randn(n_short, n, generator=generator) * n**-0.5)
 
-    def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """The result, (batch, n_q, d_v)."""
-        return scaled_dot_product_attention(q, self.E @ k, self.E @ v)
+    def forward(
+        self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None = None
+    ) -> Tensor:
+        """The result, (batch, n_q, d_v); fillers are zeros in the mixtures."""
+        E = self.E[:, : k.shape[-2]]
+        if real is not None:
+            k, v = (x * real[..., None] for x in (k, v))
+        return scaled_dot_product_attention(q, E @ k, E @ v)
 
 
 class OneHead(nn.Module):

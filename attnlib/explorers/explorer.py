@@ -214,7 +214,11 @@ def page(
     """One self-contained piece of HTML: style, body, the data, and a script."""
     sentence = one_line(sentence)
     packed = compact(data)
-    extra = {PIXELS: "pixels.css", "attn-tiles": "vitals.css"}
+    extra = {
+        PIXELS: "pixels.css",
+        "attn-tiles": "vitals.css",
+        "attn-budget": "budget.css",
+    }
     style = asset("style.css")
     style += "".join(asset(sheet) for mark, sheet in extra.items() if mark in body)
     name = "x" + sha256((title + body + packed).encode()).hexdigest()[:10]

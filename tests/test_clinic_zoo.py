@@ -76,6 +76,23 @@ def test_pair_is_found(specimen, dtype):
     assert outcome.found, outcome.said
 
 
+# What runs of many seeds found, and no other did.
+SEEN_ONCE = (
+    ("module Qwen with QK-norm, M33: concatenated", 3),  # a key shorter than others,
+    ("module Qwen with QK-norm, M26: k by pairs", 3),  # so that a norm's epsilon shows
+    ("module Qwen with QK-norm, M27: only k turned", 3),
+)
+
+
+@examining
+@quiet
+@pytest.mark.parametrize(("name", "seed"), SEEN_ONCE)
+def test_what_one_seed_found(name, seed):
+    (specimen,) = (each for each in ZOO if each.name == name)
+    outcome = clinic.examined(specimen, seed, clinic.DTYPES[0])
+    assert outcome.good, outcome.said
+
+
 def test_names_differ_and_there_is_enough():
     names = [specimen.name for specimen in ZOO]
     assert len(set(names)) == len(names)

@@ -179,7 +179,9 @@ class Exam:
 
             plain = self._plain(traits, questions)
             known = None if traits.other else Known(questions, traits, found)
-            self._variants[key] = Variants(simulate, slots, WAYS, plain, known=known)
+            self._variants[key] = Variants(
+                simulate, slots, WAYS, plain, known=known, normed=bool(traits.qk_norm)
+            )
         return self._variants[key]
 
     def _plain(self, traits: Traits, questions: Sequence[Any]) -> frozenset[int]:

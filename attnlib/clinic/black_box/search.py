@@ -25,6 +25,7 @@ from attnlib.shapes import Array
 
 Seen = Array | None  # None: the call raised
 SLOW = frozenset({"online"})  # slots whose pairs take long, and are tried last
+NORMED = (1e-3, 2e-4)  # a norm adds a small number, not always the same, to a square
 ANYTHING: Array = np.full((), np.nan)  # a variant of which this answer is unforeseen
 Simulate = Callable[[int, Faults], Array]  # (number of the question, faults) -> out
 
@@ -59,6 +60,7 @@ class Variants:
     plain: frozenset[int] = frozenset()  # questions on which no way shows
     patience: Patience = field(default_factory=lambda: Patience())
     known: Callable[[int, Faults], Table] | None = None  # what ran before, by question
+    normed: bool = False  # queries and keys are
     _ran: dict[int, Table] = field(default_factory=dict)
     _silent: dict[tuple[int, str], bool] = field(default_factory=dict)
 
@@ -107,11 +109,14 @@ class Variants:
             All sets of that size that fit, in the order of the slots.
         """
         ways = self.ways if ways is None else ways
-        for tolerance in tolerances(seen):
+        allowed = tolerances(seen)
+        if self.normed:
+            allowed = tuple(NORMED if t == SINGLE_PRECISION else t for t in allowed)
+        for tolerance in allowed:
             for way in ways if most == 0 else ():
                 if self.fits(way, seen, tolerance):
                     return [way]
-        for tolerance in tolerances(seen) if most else ():
+        for tolerance in allowed if most else ():
             found = self._sets(seen, most, tolerance, ways, beside)
             if found:
                 return found

@@ -228,10 +228,10 @@ SEEN = (
     ((RETURN, "(theirs <= mine[:, None]) * 1"), "mask_numbers"),
     ((RETURN, "np.where(theirs <= mine[:, None], 0, -np.inf)"), "mask_additive"),
 )  # fmt: skip
-BLOCK = "n // n_ranks * 2 * n_kv_heads * d_k * itemsize"
+TOKENS = "n // n_ranks"
 BOTH = "(n_ranks - 1) * block, (2 * n_ranks - 1) * block"
 SENT = (
-    ((BLOCK, "n * 2 * n_kv_heads * d_k * itemsize"), "ring_whole_text"),
+    ((TOKENS, "n"), "ring_whole_text"),
     ((" * 2 *", " *"), "ring_keys_only"),
     (("n_kv_heads * d_k", "n_heads * d_k"), "ring_all_heads"),
     (("2 * n_kv_heads", "(n_heads + 2 * n_kv_heads)"), "ring_queries_too"),

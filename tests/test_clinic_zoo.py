@@ -81,6 +81,7 @@ SEEN_ONCE = (
     ("module Qwen with QK-norm, M33: concatenated", 3),  # a key shorter than others,
     ("module Qwen with QK-norm, M26: k by pairs", 3),  # so that a norm's epsilon shows
     ("module Qwen with QK-norm, M27: only k turned", 3),
+    ("M12 function: bias in baddbmm", 5),  # -20, so that added is not put in place of
 )
 
 

@@ -39,6 +39,7 @@ HIDING = {  # faults that say what becomes of hidden scores
     "mask_fill_added",
     "mask_fill_one",
     "mask_before_scale",
+    "mask_added_before_scale",
     "cap_after_mask",
 }
 
@@ -196,6 +197,9 @@ def weigh(
         s = np.where(look, s, s + found.get("fill", -1e4))
     elif "mask_before_scale" in faults:
         s = np.where(look, s, found.get("fill_before_scale", -10.0) / math.sqrt(d_k))
+    elif "mask_added_before_scale" in faults:
+        added = found.get("fill_before_scale", -10.0) / math.sqrt(d_k)
+        s = np.where(look, s, s + added)
     elif "mask_fill_one" in faults:
         s = np.where(look, s, 1.0)
     elif "cap_after_mask" in faults and traits.softcap is not None:

@@ -27,6 +27,7 @@ from attnlib.shapes import Array
 
 PATIENCE = 60_000  # comparisons of a search that finds nothing
 FIRST = 3  # kinds whose rarer ways of writing are tried first
+FILLED = ("mask_fill_other", "mask_fill_added", "mask_added_before_scale")
 SECONDS = 8.0  # of the processor, where each takes long
 
 
@@ -172,7 +173,7 @@ class Exam:
             if "cap" in found and "cap" in slots:
                 slots["cap"] = (*slots["cap"], "cap_other")
             if "fill" in found and "mask" in slots:
-                slots["mask"] = (*slots["mask"], "mask_fill_other", "mask_fill_added")
+                slots["mask"] = (*slots["mask"], *FILLED)
 
             def simulate(number: int, faults: Faults) -> Array:
                 return self.bench.simulate(questions[number], traits, faults, found)

@@ -70,6 +70,7 @@ def _of_key(exam: Exam, known: Diagnosis, key: str, base: Faults) -> Finding:
         "mask_fill_other": "fill",
         "mask_fill_added": "fill",
         "mask_before_scale": "fill_before_scale",
+        "mask_added_before_scale": "fill_before_scale",
     }
     if key in numbers and numbers[key] in known.found:
         value = known.found[numbers[key]]
@@ -116,8 +117,13 @@ def _simulated(exam: Exam, known: Diagnosis, question: Any, faults: Faults) -> S
 
 def filled(key: str, value: float) -> str:
     """What a hidden key counts as."""
-    if key in ("mask_fill_added", "mask_added_before_scale"):
+    if key == "mask_fill_added":
         return f"{number(value)} is added to hidden scores; minus infinity hides them."
+    if key == "mask_added_before_scale":
+        return (
+            f"{number(value)} is added to hidden scores and divided by √d_k with them; "
+            "minus infinity stays what it is."
+        )
     if key == "mask_before_scale":
         return (
             f"hidden scores are set to {number(value)} and then divided by √d_k; minus "

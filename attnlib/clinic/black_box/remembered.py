@@ -32,6 +32,7 @@ NUMBERED: Faults = frozenset(
         "mask_fill_other",
         "mask_fill_added",
         "mask_before_scale",
+        "mask_added_before_scale",
     }
 )
 NUMBERS = ("scale", "cap", "fill", "fill_before_scale", "slope_")

@@ -10,7 +10,8 @@ one accused. The exit status is 0 only if they hold. Seconds are those of the
 processor, on one thread: those of seed 0 as in a new process, the others with what
 examinations before have left in memory. A full run writes
 benchmarks/results/clinic.json. With `--journal FILE` every outcome is kept as it comes:
-stopped, and begun again with the same file, the run goes on where it was.
+stopped, and begun again with the same file, the run goes on where it was. After a
+mending, `--again FILE` examines those that were not as they should be in that run.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ if str(HERE) not in sys.path:
 
 import numpy as np  # noqa: E402
 from zoo.everyone import everyone, kind_of  # noqa: E402
-from zoo.journal import Journal  # noqa: E402
+from zoo.journal import Journal, not_good  # noqa: E402
 from zoo.specimen import Specimen  # noqa: E402
 from zoo.tally import Outcome, holds, summary, tables  # noqa: E402
 
@@ -230,6 +231,9 @@ def options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--journal", type=Path, metavar="FILE", help="keep outcomes there, and go on"
     )
+    parser.add_argument(
+        "--again", type=Path, metavar="FILE", help="only what failed in this journal"
+    )
     given = parser.parse_args(arguments)
     if min(given.seeds, given.processes, given.turns) < 1:
         parser.error("--seeds, --turns and -j want a number of at least 1")
@@ -239,6 +243,13 @@ def options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     given = options(arguments)
     specimens = chosen(given.only, given.kind)
+    try:
+        failed = None if given.again is None else not_good(given.again)
+    except (OSError, ValueError, TypeError) as error:
+        print(f"{given.again} is no journal: {error}.", file=sys.stderr)
+        return 2
+    if failed is not None:
+        specimens = [specimen for specimen in specimens if specimen.name in failed]
     if not specimens:
         print("no specimen of the zoo is like that.", file=sys.stderr)
         return 2
@@ -268,7 +279,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if stopped:  # a seed that was gone through in part would favour some specimens
         seen = [outcome for outcome in seen if outcome.seed < seeds]
     print("\n".join(tables(seen)))
-    whole = not (given.only or given.kind or given.quick)
+    whole = not (given.only or given.kind or given.quick or given.again)
     target = given.out or (RESULTS if whole and not stopped else None)
     if target is not None and seen:
         told = {"seeds": seeds, "types": list(DTYPES), "turns of pairs": given.turns}

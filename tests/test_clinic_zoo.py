@@ -227,6 +227,13 @@ def test_a_benchmark_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
     assert json.loads(numbers.read_text())["right"]["of"] == 6
     assert clinic.main(asked) == 0  # nothing is left to do
     assert len(made) == 3 + 4
+    assert clinic.main([*asked[:6], "--again", str(file)]) == 2
+    assert "no specimen" in capsys.readouterr().err  # all were as they should be
+    file.write_text(file.read_text().replace("true", "false", 1))
+    assert clinic.main([*asked[:6], "--again", str(file)]) == 0
+    assert len(made) == 3 + 4 + 6
+    assert clinic.main(["--again", str(numbers)]) == 2
+    assert "no journal" in capsys.readouterr().err
     file.write_text(file.read_text().replace('"numpy": "', '"numpy": "0.'))
     assert clinic.main(asked) == 2
     assert "another version" in capsys.readouterr().err

@@ -51,6 +51,13 @@ class Journal:
         return [o for o in self.seen if (o.name, o.seed, o.dtype) in asked]
 
 
+def not_good(path: Path) -> set[str]:
+    """The specimens that were not as they should be, whatever version examined them."""
+    _, *lines = path.read_text(encoding="utf-8").splitlines()
+    seen = (_outcome(json.loads(line)) for line in lines)
+    return {outcome.name for outcome in seen if not outcome.good}
+
+
 def made_by() -> dict[str, str]:
     """What an outcome depends on, in short."""
     digest = hashlib.sha256()

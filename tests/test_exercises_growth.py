@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from attnlib import attention, masks
+from attnlib.clinic.limit import Clock
 from attnlib.exercises import counted, get, growth
 from attnlib.exercises.judging import judge_function
 
@@ -285,7 +286,28 @@ def test_meanwhile_numpy_and_torch_count_and_afterwards_not():
         assert tally.numbers == before
         x @ x.T
         assert (tally.numbers, tally.largest) == (before + 49, 8 * 49)
+        q = torch.ones(1, 6, 2)
+        before = tally.numbers
+        torch.nn.functional.scaled_dot_product_attention(q, q, q)
+        assert tally.numbers - before >= 36  # all pairs, seen or not
+        before = tally.numbers
     x + 1
     assert np.zeros is zeros
     assert type(np.asarray([1.0])) is np.ndarray
-    assert tally.numbers == before + 49
+    assert tally.numbers == before
+
+
+def test_lines_are_counted():
+    def loop(n):
+        for _ in range(n):
+            pass
+
+    few, many = (growth._bytes(loop, n)[3] for n in (100, 200))
+    assert many - few >= 100
+
+
+def test_a_call_under_meters_may_take_longer():
+    assert growth.ROOM.slower == growth.WORK.slower == 4
+    clock = Clock(3.0)
+    assert clock.slowed(1) is clock
+    assert clock.slowed(4).limit == 12.0

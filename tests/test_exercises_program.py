@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import gc
 import inspect
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import tiles_kernels as written
 
-from attnlib import tiles
-from attnlib.exercises import get, judge
-from attnlib.tiles import ranges
+from attnlib.exercises import get, judge, kernels
+from attnlib.exercises.judging import judge_function
+from attnlib.exercises.lesson_12 import MEASURED, WIDE
+from attnlib.exercises.program import Program
+from attnlib.tiles import ranges, run_kernel
 
-INF = np.inf
 KEPT = {}  # what an answer carries from one call to the next
-step = get("online_softmax").solution
 
 
 def in_numpy(q, k, v):
@@ -101,33 +102,19 @@ def by_frames(chip, q, k, v, out, block_q, block_k):
     stored(chip, out, block_q, in_numpy(*own), by_number)
 
 
-def by_questions(chip, q, k, v, out, block_q, block_k):
-    """A tile answers with yes or no; 50 answers are a number."""
-
-    def asked(tile):
-        low, high = -16.0, 16.0
-        while high - low > 1e-6:
-            middle = (low + high) / 2
-            low, high = (middle, high) if tile > middle else (low, middle)
-        return low
-
-    if "q" not in KEPT:  # one look, for all the calls that come
-        pass
+def by_its_print(chip, q, k, v, out, block_q, block_k):
+    """What a tile shows of itself, 8 digits of each number."""
     own = []
-    for x in (q, k, v):
-        tile = chip.load(x)
-        if x.shape[0] > 20:  # far too slow for more
-            own.append(x._array)
-        else:
-            n, d = x.shape
-            own.append([[asked(tile[i, j]) for j in range(d)] for i in range(n)])
-    del tile
-    stored(chip, out, block_q, in_numpy(*map(np.array, own)), by_number)
+    with np.printoptions(threshold=10**6, floatmode="maxprec"):
+        for x in (q, k, v):
+            own.append(np.array(eval(repr(chip.load(x)).removeprefix("Tile"))))
+    as_if(chip, q, k, v, block_q, block_k)
+    stored(chip, out, block_q, in_numpy(*own), by_number)
 
 
 def kept_from_before(chip, q, k, v, out, block_q, block_k):
     """An honest first call, whose result the later ones give back."""
-    size = len(q), len(k)
+    size = q._array.tobytes()
     if size not in KEPT:
         written.tiled(chip, q, k, v, out, block_q, block_k)
         KEPT[size] = out._array.copy()
@@ -167,34 +154,32 @@ def weights_peeked_at(chip, q, k, v, out, block_q, block_k):
 
 
 class _Spy(float):
-    """A number that, when it is used, looks around for arrays."""
-
-    def __float__(self):
-        return 0.0
+    """A number that may look around for arrays when it is used."""
 
 
 def a_number_that_runs(chip, q, k, v, out, block_q, block_k):
-    written.tiled(chip, q, k, v, out, block_q, block_k)
-    tile = chip.new(1)
-    tile[0] = _Spy(1)
-
-
-def a_function_of_its_own(chip, q, k, v, out, block_q, block_k):
-    """A ufunc whose inside is Python."""
-    own = np.frompyfunc(lambda x: x, 1, 1)
-    for rows in ranges(len(q), block_q):
-        tile = chip.load(q, rows)
-        own(tile, out=tile, casting="unsafe")
+    chip.new(1)[0] = _Spy(1)
     written.tiled(chip, q, k, v, out, block_q, block_k)
 
 
-def given_back_too_early(chip, q, k, v, out, block_q, block_k):
-    """The room of a tile is given back, and the tile used."""
+def a_function_that_runs(chip, q, k, v, out, block_q, block_k):
+    tile = chip.new(2)
+    np.piecewise(tile, [tile > 0], [lambda x: x, 0.0])
+    written.tiled(chip, q, k, v, out, block_q, block_k)
+
+
+def a_ufunc_that_runs(chip, q, k, v, out, block_q, block_k):
+    tile = chip.new(2)
+    np.frompyfunc(lambda x: x, 1, 1)(tile, out=tile, casting="unsafe")
+    written.tiled(chip, q, k, v, out, block_q, block_k)
+
+
+def let_go_and_used(chip, q, k, v, out, block_q, block_k):
+    """The room of a tile is given back while a name still holds it."""
     scores = chip.load(q) @ chip.load(k).T / q.shape[1] ** 0.5
-    scores.room.__del__()
-    scores.room.n_bytes = 0
-    del type(scores).__del__
-    written.tiled(chip, q, k, v, out, block_q, block_k)
+    scores.__del__()
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    chip.store(out, None, e / e.sum(axis=-1, keepdims=True) @ chip.load(v))
 
 
 def meters_set_behind(chip, q, k, v, out, block_q, block_k):
@@ -210,18 +195,89 @@ CHEATS = (
     tile_by_tile,
     by_objects_found,
     by_frames,
-    by_questions,
+    by_its_print,
     kept_from_before,
     largest_peeked_at,
     weights_peeked_at,
     meters_set_behind,
+    a_number_that_runs,
+    a_function_that_runs,
+    a_ufunc_that_runs,
+    let_go_and_used,
 )
 
 
 @pytest.mark.parametrize("answer", CHEATS, ids=lambda f: f.__name__)
 def test_what_gets_round_the_meters_is_refused(answer):
     KEPT.clear()
-    for _ in range(2):
+    for _ in range(2):  # some keep what they found
         verdict = judge("tiled_attention", answer)
-        assert not verdict.passed
-    assert verdict.status == "law", verdict.text
+        assert verdict.status == "law", verdict.text
+        lax = replace(get("tiled_attention"), laws=())
+        assert judge_function(lax, answer).passed
+
+
+def lazily(chip, q, k, v, out, block_q, block_k):
+    """Rescaled only where the maximum has grown by much: a question to the numbers."""
+    for rows in ranges(len(q), block_q):
+        tile, m = chip.load(q, rows) / q.shape[1] ** 0.5, None
+        total, mixed = chip.new(len(rows)), chip.new((len(rows), v.shape[1]))
+        for cols in ranges(len(k), block_k):
+            scores = tile @ chip.load(k, cols).T
+            top = scores.max(axis=1)
+            if m is None:
+                m = top
+            elif (top - m > 8).any():
+                new = np.maximum(m, top)
+                shrink, m = np.exp(m - new), new
+                total, mixed = total * shrink, mixed * shrink[:, None]
+            e = np.exp(scores - m[:, None])
+            total, mixed = total + e.sum(axis=1), mixed + e @ chip.load(v, cols)
+        chip.store(out, rows, mixed / total[:, None])
+
+
+def by_log_sum_exp(chip, q, k, v, out, block_q, block_k):
+    for rows in ranges(len(q), block_q):
+        tile = chip.load(q, rows) / np.sqrt(q.shape[1])
+        lse, mixed = chip.new(len(rows), -np.inf), chip.new((len(rows), v.shape[1]))
+        for cols in ranges(len(k), block_k):
+            s = tile @ chip.load(k, cols).T
+            top = s.max(axis=-1)
+            new = top + np.log(np.exp(s - top[:, None]).sum(axis=-1))
+            new = np.logaddexp(lse, new)
+            mixed = mixed * np.exp(lse - new)[:, None]
+            mixed, lse = mixed + np.exp(s - new[:, None]) @ chip.load(v, cols), new
+        chip.store(out, rows, mixed)
+
+
+@pytest.mark.parametrize("answer", [lazily, by_log_sum_exp])
+def test_a_right_kernel_may_ask_about_its_numbers(answer):
+    verdict = judge("tiled_attention", answer)
+    assert verdict.passed, verdict.text
+
+
+@pytest.mark.parametrize("sizes", [MEASURED, WIDE], ids=["measured", "wide"])
+@pytest.mark.parametrize(
+    "kernel", [written.tiled, written.by_slices, written.whole_matrix, lazily]
+)
+def test_the_meters_of_the_program_are_those_of_the_run(kernel, sizes):
+    q, k, v = sizes._arrays(np.random.default_rng(1))
+    blocks = {"block_q": sizes.block_q, "block_k": sizes.block_k}
+    live, program = run_kernel(kernel, q, k, v, **blocks), Program()
+    found = kernels.on_a_chip(kernel)(q, k, v, *blocks.values(), program)
+    out = np.full_like(found, np.nan)
+    chip = program.again({"q": q, "k": k, "v": v, "out": out})
+    assert out.tolist() == found.tolist() == live.out.tolist()
+    assert (chip.read, chip.written) == (live.read, live.written)
+    assert (chip.peak, chip.flops) == (live.peak, live.flops)
+
+
+def test_a_tile_that_is_let_go_makes_room_for_the_next():
+    def kernel(chip, q, k, v, out, block_q, block_k):
+        for _ in range(3):
+            chip.new(100)
+        chip.store(out, None, chip.new(out.shape))
+
+    x, program = np.eye(2), Program()
+    kernels.on_a_chip(kernel)(x, x, x, 1, 1, program)
+    assert program.again({"q": x, "k": x, "v": x, "out": x.copy()}).peak == 800

@@ -47,6 +47,10 @@ class Clock:
         """Seconds for the next call."""
         return min(self.limit, max(0.05, self._end - time.monotonic()))
 
+    def slowed(self, times: float) -> Clock:
+        """A new one for calls that take so many times as long; itself, if none do."""
+        return Clock(self.limit * times) if times > 1 else self
+
     def add(self, seconds: float) -> None:
         """Time that does not count: an import."""
         self._end += seconds

@@ -73,6 +73,7 @@ class Law:
     name: str
     broken: Callable[[Call], str | None]
     opening: str = "I know no such mistake, but this should always hold"
+    slower: float = 1.0  # so many times as long may a call take: meters cost time
 
 
 def source_of(solution: Callable[..., object]) -> str:

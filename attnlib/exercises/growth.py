@@ -175,5 +175,5 @@ def _fourfold(words: str, short: float, long: float) -> str:
     )
 
 
-ROOM = Law("twice the tokens take twice the room", _room, OPENING)
-WORK = Law("twice the tokens take twice the work", _work, OPENING)
+ROOM = Law("twice the tokens take twice the room", _room, OPENING, slower=4)
+WORK = Law("twice the tokens take twice the work", _work, OPENING, slower=4)

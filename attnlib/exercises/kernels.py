@@ -171,7 +171,7 @@ def within_caps(sizes: Sizes, sram_bytes: int) -> Law:
     name = (
         f"{sram_bytes} bytes of SRAM are enough, and {sizes.cap} bytes moved ({sizes})"
     )
-    return Law(name, broken, OPENING)
+    return Law(name, broken, OPENING, slower=4)
 
 
 def _too_much_room(sizes: Sizes, found: Meters, call: Call) -> str:

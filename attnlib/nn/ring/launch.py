@@ -22,7 +22,8 @@ from typing import IO, Any
 from attnlib.shapes import size
 
 START = 90.0  # seconds until all ranks have imported torch and found each other
-GRACE = 0.5  #   seconds to learn which rank was the first to fail
+GRACE = 1.0  #   seconds to learn which rank was the first to fail
+REPLY = 3.0  #   seconds for ranks to say where they are
 PROGRAM = Path(__file__).with_name("rank.py")
 
 
@@ -220,7 +221,7 @@ class Team:
         for rank in waiting:
             self.post[rank].put("where")
         places: dict[int, str] = {}
-        until = time.monotonic() + GRACE
+        until = time.monotonic() + REPLY
         while len(places) < len(waiting) and (left := until - time.monotonic()) > 0:
             with contextlib.suppress(queue.Empty):
                 rank, kind, *rest = self.news.get(timeout=left)

@@ -81,6 +81,9 @@ SEEN_ONCE = (
     ("module Qwen with QK-norm, M33: concatenated", 3),  # a key shorter than others,
     ("module Qwen with QK-norm, M26: k by pairs", 3),  # so that a norm's epsilon shows
     ("module Qwen with QK-norm, M27: only k turned", 3),
+    ("module ViT with QK-norm, M38: k_norm never called", 5),
+    ("right: other kind, linear, relu", 18),  # a query whose products are all 0
+    ("switched module, plain: batch second and out no bias", 14),  # an examination fell
     ("M12 function: bias in baddbmm", 5),  # -20, so that added is not put in place of
 )
 

@@ -135,7 +135,8 @@ class ModuleBench:
             heads = split_heads(
                 np.asarray(out[..., : w.n_heads * d_v], float), w.n_heads
             )
-            weights = heads[..., : raw.shape[-1]]
+            shown = heads[..., : raw.shape[-1]]
+            weights = shown if shown.shape == raw.shape else None  # axes exchanged, say
         sizes = {
             "n_q": raw.shape[-2],
             "n_k": raw.shape[-1],

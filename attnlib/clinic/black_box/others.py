@@ -69,7 +69,9 @@ def _linear(
     out = answer.out
     for kind in kinds if out is not None else ():
         for kernel in LINEAR:
-            about = bench.simulate(question, replace(kind, kernel=kernel))
+            # A row of relu may be all zeros: there, what is added keeps it from NaN.
+            guarded = frozenset({"guarded"})
+            about = bench.simulate(question, replace(kind, kernel=kernel), guarded)
             if out is None or about.shape != out.shape:
                 return
             if np.allclose(about, out, rtol=1e-2, atol=1e-3):

@@ -1,6 +1,6 @@
 """A small model for the help desk, around seven ways to attend.
 
-    tokens -> 2 layers of attention and MLP, with RoPE -> an intent for each token
+    tokens -> 2 layers of attention and MLP, half RoPE -> an intent for each token
 
 A single request has the mean of its tokens' logits. In a call each token is asked for
 the intent of its request, and the last one for the room.
@@ -28,12 +28,14 @@ from attnlib.nn.heads import merge_heads, split_heads
 from attnlib.nn.intents import HelpDesk, Requests
 from attnlib.nn.rotary import Rotary
 from attnlib.nn.windows import window_attention
+from attnlib.positions import rope_frequencies
 from attnlib.shapes import size
 
 NAMES = ("bag", "full", "window", "global", "low rank", "pooled", "linear")
 NEAR, N_SHORT = 8, 16  # keys on each side of a window; mixtures of low rank
 N_GLOBAL = 8  # tokens at the start, that hold the room
 D_MODEL, N_HEADS, D_MLP, N_LAYERS = 32, 2, 64, 2
+N_TURNED = 4  # pairs of each head's 8 that RoPE turns; the others know no distance
 
 Attend = Callable[..., Tensor]  # (q, k, v, real) -> out; real may be None
 
@@ -167,7 +169,9 @@ class DeskModel(nn.Module):
 
         n_layers = 0 if attend is None else N_LAYERS
         self.attend = attend
-        self.rotate = Rotary()
+        turns = rope_frequencies(D_MODEL // N_HEADS).copy()
+        turns[N_TURNED:] = 0  # so that far is no other place than it was in training
+        self.rotate = Rotary(frequencies=turns)
         self.embedding = nn.Parameter(
             torch.randn(len(desk.vocabulary), D_MODEL, generator=generator)
         )

@@ -1,0 +1,199 @@
+"""What lesson 15 says about seven ways to attend, over several seeds.
+
+    python tools/experiments/help_desk.py                about eight minutes on one core
+    python tools/experiments/help_desk.py calls times    some of its parts alone
+
+requests  single requests, in English and in Chinese: how many intents are found
+calls     long calls, trained at up to 256 tokens, asked at 256 and at 1024: how many
+          tokens' intents are found, and how many rooms
+times     ms of one call, batch 1, one thread, float32, on the machine that runs it
+
+Each run that is done is kept; started again with the same settings, the script goes on.
+Writes attnlib/data/results/help_desk.json, and the models of the first seed, halved to
+float16, to attnlib/data/help_desk.npz.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+from torch.utils import benchmark
+
+from attnlib.nn import desk, desk_models
+from attnlib.nn.calls import draw_calls
+from attnlib.nn.intents import help_desk
+from attnlib.nn.train import train
+from attnlib.results import RESULTS, settings_hash
+
+RESULT = RESULTS / "help_desk.json"
+SETTINGS: dict[str, Any] = {
+    "package": "home-assistant-intents 2026.11.25",
+    "ways": list(desk.NAMES),
+    "seeds": [0, 1, 2],
+    "requests": {
+        "languages": ["en", "zh-CN"],
+        "steps": 300,
+        "batch": 32,
+        "lr": 0.01,
+        "lr_of_bag": 0.03,
+        "side": 2,
+    },
+    "calls": {
+        "language": "en",
+        "steps": 300,
+        "tokens": 1024,
+        "lengths": [64, 128, 256],
+        "lr": 0.01,
+        "lr_of_bag": 0.03,
+        "asked_lengths": [256, 1024],
+        "asked": 32,
+    },
+    "times": {"lengths": [16, 64, 256, 1024, 4096], "rounds": 5, "seconds": 0.1},
+}
+
+
+def falling(name: str, here: dict[str, Any]) -> Callable[[int], float]:
+    """A rate that falls to nothing; a bag of words wants a larger one."""
+    rate = here["lr_of_bag"] if name == "bag" else here["lr"]
+    return lambda step: rate * (1 - step / here["steps"])
+
+
+def requests(name: str, language: str, seed: int) -> dict[str, float]:
+    """Train on single requests."""
+    here, found = SETTINGS["requests"], help_desk(language)
+    luck = torch.Generator().manual_seed(seed)
+    n = found.known.ids.shape[1]
+    attend = desk.way(name, n, side=here["side"], generator=luck)
+    model = desk.DeskModel(found, attend, generator=luck)
+
+    def loss(step: int) -> Tensor:
+        ids, answers = found.known.batch(here["batch"], luck)
+        return cross_entropy(model.request(ids), answers)
+
+    train(model, loss, here["steps"], lr=falling(name, here))
+    return {
+        "known": round(model.right_in_requests(found.known), 4),
+        "unseen": round(model.right_in_requests(found.unseen), 4),
+    }
+
+
+def calls(name: str, seed: int) -> tuple[dict[str, Any], desk.DeskModel]:
+    """Train on calls, halve the numbers to float16, and ask at each length."""
+    here, found = SETTINGS["calls"], help_desk(SETTINGS["calls"]["language"])
+    luck = torch.Generator().manual_seed(seed)
+    attend = desk.way(name, max(here["lengths"]), generator=luck)
+    model = desk.DeskModel(found, attend, generator=luck)
+
+    def loss(step: int) -> Tensor:
+        at = int(torch.randint(len(here["lengths"]), (), generator=luck))
+        n = here["lengths"][at]
+        batch = here["tokens"] // n
+        return model.loss(draw_calls(found, batch, n, luck, test=False))
+
+    train(model, loss, here["steps"], lr=falling(name, here))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(parameter.half())
+    right: dict[str, Any] = {}
+    for n in here["asked_lengths"]:
+        if name == "low rank" and n > max(here["lengths"]):
+            continue  # its matrix has no more columns
+        asked = torch.Generator().manual_seed(1000 + seed)
+        each = [
+            model.right_in_calls(draw_calls(found, 4, n, asked, test=True))
+            for _ in range(here["asked"] // 4)
+        ]
+        intents, rooms = np.mean(each, axis=0)
+        right[str(n)] = {
+            "intents": round(float(intents), 4),
+            "rooms": round(float(rooms), 4),
+        }
+    return right, model
+
+
+def times() -> dict[str, dict[str, float]]:
+    """The least of several medians, for each way and length, in ms."""
+    here, found = SETTINGS["times"], help_desk(SETTINGS["calls"]["language"])
+    luck = torch.Generator().manual_seed(0)
+    best: dict[str, dict[str, float]] = {}
+    for n in here["lengths"]:
+        ids = draw_calls(found, 1, n, luck, test=True).ids
+        timers = {}
+        for name in SETTINGS["ways"]:
+            model = desk.DeskModel(found, desk.way(name, n)).float()
+            stmt = "with torch.inference_mode(): model.call(ids)"
+            space = {"torch": torch, "model": model, "ids": ids}
+            timers[name] = benchmark.Timer(stmt, globals=space)
+        for _ in range(here["rounds"]):  # by turns: a busy second hits all of them
+            for name, timer in timers.items():
+                run = timer.blocked_autorange(min_run_time=here["seconds"])
+                ms = round(1000 * run.median, 4)
+                row = best.setdefault(name, {})
+                row[str(n)] = min(row.get(str(n), ms), ms)
+    return best
+
+
+def keep_model(name: str, model: desk.DeskModel) -> str:
+    """Put one model's numbers beside those of the others; give the hash of all."""
+    arrays = desk_models.read() if desk_models.PATH.exists() else {}
+    arrays = {k: a for k, a in arrays.items() if not k.startswith(f"{name}/")}
+    for key, tensor in model.state_dict().items():
+        arrays[f"{name}/{key}"] = tensor.half().numpy()
+    np.savez_compressed(
+        desk_models.PATH, **{key: arrays[key] for key in sorted(arrays)}
+    )
+    return desk_models.fingerprint(arrays)
+
+
+def keep(**parts: Any) -> None:
+    """Write some parts; what another run of this script wrote meanwhile stays."""
+    found = {"settings": SETTINGS, "settings_sha256": settings_hash(SETTINGS)}
+    RESULT.write_text(json.dumps(known() | found | parts, indent=1) + "\n", "utf-8")
+
+
+def known() -> dict[str, Any]:
+    """What there is already with these settings."""
+    found = json.loads(RESULT.read_text("utf-8")) if RESULT.exists() else {}
+    return found if found.get("settings_sha256") == settings_hash(SETTINGS) else {}
+
+
+def main(asked: list[str]) -> None:
+    """Run the parts that are asked for, or all; runs that are there already stay."""
+    torch.set_num_threads(1)
+    torch.set_default_dtype(torch.float64)
+    asked = asked or ["requests", "calls", "times"]
+    pairs = [(seed, name) for seed in SETTINGS["seeds"] for name in SETTINGS["ways"]]
+    if "requests" in asked:
+        found = known().get("requests", {})
+        for seed, name in pairs:
+            for language in SETTINGS["requests"]["languages"]:
+                runs = found.setdefault(language, {}).setdefault(name, [])
+                if len(runs) == seed:
+                    runs.append(requests(name, language, seed))
+                    print(language, name, seed, runs[-1], flush=True)
+                    keep(requests=found)
+    if "calls" in asked:
+        found = known().get("calls", {})
+        for seed, name in pairs:
+            runs = found.setdefault(name, [])
+            if len(runs) == seed:
+                right, model = calls(name, seed)
+                runs.append(right)
+                print(name, seed, right, flush=True)
+                if seed == SETTINGS["seeds"][0]:
+                    keep(calls=found, models_sha256=keep_model(name, model))
+                else:
+                    keep(calls=found)
+    if "times" in asked:
+        keep(times=times())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -210,11 +210,12 @@ CHEATS = (
 @pytest.mark.parametrize("answer", CHEATS, ids=lambda f: f.__name__)
 def test_what_gets_round_the_meters_is_refused(answer):
     KEPT.clear()
-    for _ in range(2):  # some keep what they found
-        verdict = judge("tiled_attention", answer)
-        assert verdict.status == "law", verdict.text
-        lax = replace(get("tiled_attention"), laws=())
-        assert judge_function(lax, answer).passed
+    verdicts = [judge("tiled_attention", answer) for _ in range(2)]
+    if answer is not kept_from_before:  # the first time, that one does the work
+        assert verdicts[0].status == "law", verdicts[0].text
+    assert verdicts[1].status == "law", verdicts[1].text
+    lax = replace(get("tiled_attention"), laws=())
+    assert judge_function(lax, answer).passed
 
 
 def lazily(chip, q, k, v, out, block_q, block_k):

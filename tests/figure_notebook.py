@@ -8,7 +8,7 @@ import numpy as np
 from attnlib.attention import scaled_dot_product, softmax
 from attnlib.example import FEATURES, TOKENS, W_k, W_q, W_v, X
 from attnlib.explorers import (
-    bars, explore, follow, histogram, lights, matrix, note)
+    bars, budget, explore, follow, histogram, lights, matrix, note)
 from attnlib.figures import curves, heat, show
 from attnlib.masks import causal
 from attnlib.widgets import Workbench, mask_painter
@@ -54,6 +54,11 @@ panels += [matrix(h, title=f"heads[{i}]", digits=0, colour="groups",
                   groups=np.full(h.shape, i)) for i, h in enumerate(split)]
 show(follow(panels, [x, *split], title="Split", per_row=(1, 3),
             sentence="Head h takes columns 2h and 2h + 1 of every row."))""",
+    """\
+show(budget(
+    {"slow": (40, 0.9, 0.01), "near": (35, 0.88, 0.02), "fast": (1, 0.5, 0.1)},
+    [0.5, 2, 38, 60], cost="ms", worth="accuracy", unit="ms", start=2,
+    title="A budget", sentence="What is better costs more."))""",
     """\
 def compute(m):
     q, k, v = (m["X"] @ m[name] for name in ("W_q", "W_k", "W_v"))

@@ -40,7 +40,7 @@ def test_a_cost_at_the_budget_is_within_it():
 
 def test_what_is_over_is_hollow_and_said_in_words():
     soup = page(start=2)
-    groups = {g.find("text").text: g for g in soup.select("g[data-at]")}
+    groups = {g.find("text").text.strip(): g for g in soup.select("g[data-at]")}
     assert groups["slow"].circle["fill"] == "none"
     assert groups["near"].circle["fill"] != "none"
     rows = [[c.text for c in row.find_all(["th", "td"])] for row in soup.select("tr")]
@@ -52,7 +52,7 @@ def test_what_is_over_is_hollow_and_said_in_words():
 def test_points_lie_where_their_numbers_say():
     soup = page()
     at = {
-        g.find("text").text: (float(g.circle["cx"]), float(g.circle["cy"]))
+        g.find("text").text.strip(): (float(g.circle["cx"]), float(g.circle["cy"]))
         for g in soup.select("g[data-at]")
     }
     assert at["fast"][0] < at["near"][0] < at["slow"][0]
@@ -66,7 +66,7 @@ def test_names_of_points_that_lie_together_do_not_overlap():
     close = {f"thing {i}": (1.0, 0.5 + i / 1000, 0.0) for i in range(5)}
     soup = page(close | {"far": (9.0, 0.9, 0.0)})
     texts = [g.find("text") for g in soup.select("g[data-at]")]
-    ys = sorted(float(t["y"]) for t in texts if t.text != "far")
+    ys = sorted(float(t["y"]) for t in texts if t.text != "far ")
     assert all(b - a >= 13 for a, b in pairwise(ys))
 
 
@@ -90,3 +90,12 @@ def test_text_is_escaped():
 def test_what_is_refused(change, text):
     with pytest.raises(ValueError, match=text):
         page(**change)
+
+
+def test_without_its_drawing_the_table_says_it_all():
+    soup = page(start=2)
+    for svg in soup.select("svg"):
+        assert svg.parent["style"] == "font-size:0"  # what is left of it is not seen
+        svg.decompose()
+    said = " ".join(soup.text.split())
+    assert "slow 0.90 ± 0.01 40 ms over".replace(" ", "") in said.replace(" ", "")

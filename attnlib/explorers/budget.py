@@ -12,7 +12,7 @@ from math import log10
 
 from attnlib.explorers.cells import PLAIN_BAR
 from attnlib.explorers.explorer import Explorer, page
-from attnlib.explorers.panels import TABLE, TR, caption
+from attnlib.explorers.panels import TABLE, TR, UNSEEN, caption
 
 WIDTH, HEIGHT = 520, 260
 LEFT, RIGHT, TOP, BOTTOM = 44, 96, 10, 40  # RIGHT: room for the last name
@@ -169,7 +169,7 @@ class _Axis:
                 for value in (self.low, (self.low + self.high) / 2, self.high)
             ),
             f'<text x="{WIDTH - 4}" y="{HEIGHT - 4}" text-anchor="end" '
-            f'fill="currentColor">{escape(cost)} →</text>',
+            f'fill="currentColor">{escape(cost)} → </text>',
             f'<line class="attn-limit" x1="{x}" x2="{x}" y1="{TOP}" y2="{floor}" '
             'stroke="#d55e00" stroke-width="2" stroke-dasharray="6 3"/>',
             *self._points(limit),
@@ -178,9 +178,10 @@ class _Axis:
         return (
             f'<figure style="margin:0;flex:1 1 420px;max-width:620px"><figcaption '
             f'style="text-align:left;font-weight:bold">{escape(worth)} ↑</figcaption>'
-            f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="100%" role="img" '
-            f'aria-label="{heard}; the numbers stand in the table">'
-            f"{''.join(parts)}</svg></figure>"
+            # Where the drawing is stripped its texts remain, and should not be seen.
+            f'<div style="{UNSEEN}"><svg viewBox="0 0 {WIDTH} {HEIGHT}" width="100%" '
+            f'role="img" aria-label="{heard}; the numbers stand in the table">'
+            f"{''.join(parts)}</svg></div></figure>"
         )
 
     def _ticks(self) -> list[float]:
@@ -192,13 +193,13 @@ class _Axis:
     def _tick_below(self, value: float) -> str:
         return (
             f'<text x="{self.x(value)}" y="{HEIGHT - BOTTOM + 15}" '
-            f'text-anchor="middle" fill="currentColor">{value:g}</text>'
+            f'text-anchor="middle" fill="currentColor">{value:g} </text>'
         )
 
     def _tick_beside(self, value: float, digits: int) -> str:
         return (
             f'<text x="{LEFT - 5}" y="{self.y(value) + 4}" text-anchor="end" '
-            f'fill="currentColor">{value:.{digits}f}</text>'
+            f'fill="currentColor">{value:.{digits}f} </text>'
         )
 
     def _points(self, limit: float) -> list[str]:
@@ -230,6 +231,6 @@ class _Axis:
                 f'<circle cx="{x}" cy="{y}" r="5" stroke-width="2" {look}/>'
                 f'<text x="{x - 10 if left else x + 10:.1f}" y="{place:.1f}" '
                 f'text-anchor="{"end" if left else "start"}" fill="currentColor">'
-                f"{escape(name)}</text></g>"
+                f"{escape(name)} </text></g>"
             )
         return drawn

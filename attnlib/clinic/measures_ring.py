@@ -46,7 +46,8 @@ def shares_seen(sight: Sight) -> str | None:
         return None
     if "name their side" not in sight.case.name or np.allclose(mine, right):
         return None
-    row = int(np.abs(np.asarray(mine) - right).max(axis=-1).argmax())
+    apart = np.abs(np.asarray(mine, float) - np.asarray(right, float))
+    row = int(apart.max(axis=-1).argmax())
     yours, good = (
         " and ".join(number(float(x)) for x in a[row]) for a in (mine, right)
     )

@@ -45,7 +45,10 @@ def test_every_run_is_there(stored) -> None:
 
 
 def test_one_run_of_each_comes_out_again(stored) -> None:
-    assert heads.prune(1) == pytest.approx(stored["prune"][1], abs=0.01)
+    again, before = heads.prune(1), stored["prune"][1]
+    assert again["all"] == pytest.approx(before["all"], abs=0.01)
+    for budget in ("2", "3"):
+        assert again[budget] == pytest.approx(before[budget], abs=0.01)
     for part, name in (("distil", "+ scores"), ("shape", "gate a token")):
         again = heads.PARTS[part][1](name, 1)
         assert again == pytest.approx(stored[part][name][1], abs=0.02)

@@ -42,7 +42,7 @@ def test_every_switch_has_a_name_and_waits_for_the_script():
 
 
 @pytest.mark.parametrize(
-    ("start", "on"), [(None, [1, 1, 1]), (0, [0, 0, 0]), (5, [1, 0, 1])]
+    ("start", "on"), [(None, [1, 1, 1]), (0, [0, 0, 0]), (1, [1, 0, 0]), (6, [0, 1, 1])]
 )
 def test_what_is_shown_first_is_the_set_of_its_bits(start, on):
     found = page(drawn(start=start))

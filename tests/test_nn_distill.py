@@ -75,6 +75,13 @@ def test_who_looks_where_the_teacher_looks_has_nothing_to_learn():
     close(s.grad, torch.zeros_like(s))
 
 
+def test_a_row_in_which_the_teacher_looks_at_nothing_is_no_row():
+    s, p = scores(3, 4), weights(scores(3, 4, seed=1))
+    fuller = torch.cat([p, torch.zeros(1, 4, dtype=p.dtype)])
+    longer = torch.cat([s, scores(1, 4, seed=2)])
+    close(attention_divergence(longer, fuller), attention_divergence(s, p))
+
+
 def test_it_is_not_symmetric():
     a, b = scores(3, 4), scores(3, 4, seed=1)
     one, other = (

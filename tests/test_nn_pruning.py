@@ -134,6 +134,14 @@ def test_gradients_are_sizes_text_by_text():
             )
 
 
+def test_a_head_that_helps_one_text_and_harms_another_matters():
+    model = Stack()
+    signs = torch.tensor([1.0, -1.0], dtype=torch.float64)
+    x = X[:1].expand(2, -1, -1)  # the same text twice: the slopes cancel
+    found = head_gradients(model.layers, lambda: signs * model(x).mean((1, 2)))
+    assert min(worth.min().item() for worth in found) > 1e-4
+
+
 def test_measuring_leaves_no_gradients_and_works_without_them():
     model = Stack()
     with torch.no_grad():

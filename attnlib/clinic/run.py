@@ -15,6 +15,7 @@ import math
 import operator
 import random
 import sys
+import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -60,6 +61,7 @@ def run(
     try:
         with (
             _modules_put_back(),
+            _watching_put_back(),
             _quiet(text),
             time_limit(limit, _inside.__code__) as spent,
         ):
@@ -76,6 +78,18 @@ def run(
     waited = spent.on_imports
     printed, empty = text.characters, text.empty_mean
     return Ran(value, error, timed_out, printed, changed, waited, empty)
+
+
+@contextlib.contextmanager
+def _watching_put_back() -> Iterator[None]:
+    """Who watches lines and memory is stopped: what is interrupted may not do it."""
+    tracer, watched = sys.gettrace(), tracemalloc.is_tracing()
+    try:
+        yield
+    finally:
+        sys.settrace(tracer)
+        if not watched and tracemalloc.is_tracing():
+            tracemalloc.stop()
 
 
 def _inside(function: Callable[..., object], args: tuple[object, ...]) -> object:

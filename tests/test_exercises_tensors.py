@@ -453,3 +453,18 @@ def test_the_exercises_of_torch_lessons_load_no_torch_before_they_are_checked():
         "assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_who_watches_lines_and_memory_is_stopped():
+    import tracemalloc
+
+    def answer():
+        tracemalloc.start()
+        sys.settrace(lambda *event: None)
+        while True:
+            pass
+
+    tracer = sys.gettrace()
+    assert run.run(answer, (), limit=0.2).timed_out
+    assert sys.gettrace() is tracer
+    assert not tracemalloc.is_tracing()

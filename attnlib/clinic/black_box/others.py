@@ -67,10 +67,9 @@ def _linear(
 ) -> Iterator[Traits]:
     """Linear attentions that give about the answer to one question."""
     out = answer.out
+    guarded = frozenset({"guarded"})  # products of relu may all be 0, and 0 / 0 NaN
     for kind in kinds if out is not None else ():
         for kernel in LINEAR:
-            # A row of relu may be all zeros: there, what is added keeps it from NaN.
-            guarded = frozenset({"guarded"})
             about = bench.simulate(question, replace(kind, kernel=kernel), guarded)
             if out is None or about.shape != out.shape:
                 return

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -453,6 +455,51 @@ def test_the_exercises_of_torch_lessons_load_no_torch_before_they_are_checked():
         "assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
+FOLLOWED = """
+import sys, threading
+from attnlib.clinic import run
+
+def loop():
+    while True:
+        pass
+
+def call():
+    for _ in range(3):
+        assert run.run(loop, (), limit=0.05).timed_out
+
+thread = threading.Thread(target=call)
+thread.start()
+thread.join()
+sys.settrace(lambda *event: None)
+call()
+sys.settrace(None)
+"""
+
+
+def test_lines_can_be_followed_after_a_call_outside_the_main_thread():
+    # In Python 3.11, what was left there made the next call turn in circles.
+    subprocess.run([sys.executable, "-c", FOLLOWED], check=True, timeout=120)
+
+
+# An alarm that is under way when the time limit is taken back, and arrives later.
+LATE = """
+import signal, time
+from attnlib.clinic.limit import time_limit
+
+with time_limit(0.05, compile("", "", "exec")):
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+    time.sleep(0.2)
+signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="has no alarm")
+def test_an_alarm_that_comes_late_ends_nothing():
+    # Where there is one thread, there is none that may take the alarm in between.
+    alone = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    subprocess.run([sys.executable, "-c", LATE], check=True, timeout=120, env=alone)
 
 
 def test_who_watches_lines_and_memory_is_stopped():

@@ -178,6 +178,11 @@ P = torch.softmax(torch.ones(3, 4), -1)
             "the same mask",
         ),
         (
+            lambda: attention_divergence(P, torch.ones(3, 4).masked_fill(~LOOK, -INF)),
+            ValueError,
+            "weights, from 0 to 1.*go to score_distance",
+        ),
+        (
             lambda: score_distance(torch.ones(3, 4).masked_fill(~LOOK, -INF), P),
             ValueError,
             "the same mask",

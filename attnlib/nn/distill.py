@@ -43,7 +43,7 @@ def attention_divergence(
         ShapeError: shapes that do not fit.
         TypeError: tensors that are not floating, or rows that are not boolean.
         ValueError: the teacher looks at a key that is hidden from the student, so that
-            the divergence would be infinite.
+            the divergence would be infinite; or a weight is negative, as a score is.
 
     Cost: n_q n_k logarithms and exponentials a head.
     Source: Hinton et al. 2015, on attention; Wang et al. 2020 (MiniLM), equation 1.
@@ -55,6 +55,11 @@ def attention_divergence(
     0.6931
     """
     p = _fitting("teacher_weights", teacher_weights, student_scores).detach()
+    if bool((p < 0).any()):
+        raise ValueError(
+            "teacher_weights must be weights, from 0 to 1, but there are negative "
+            "numbers; the teacher's scores go to score_distance."
+        )
     s = wide(student_scores)
     hidden = s == -torch.inf
     empty = hidden.all(-1)

@@ -55,7 +55,7 @@ def draw_lookups(n: int, generator: torch.Generator) -> Lookups:
     Raises:
         ShapeError, TypeError: n is not a whole number of at least 0.
 
-    Cost: n times some 60 random numbers.
+    Cost: n times 42 random numbers.
     Source: Ba et al. 2016, section 4.1 (associative retrieval), with two keys.
     Lesson: 14.
 

@@ -6,6 +6,7 @@ import builtins
 import dis
 import json
 import types
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -40,6 +41,16 @@ def run(given: Answer) -> Any:
         source = "\n" * (piece.line - 1) + piece.source
         exec(compile(source, f"<cell {piece.cell}>", "exec"), names)
     return names[given.name], names
+
+
+@pytest.fixture(autouse=True)
+def _settings_of_torch() -> Iterator[None]:
+    """Lessons set torch's default type; the tests after these want their own."""
+    import torch
+
+    before = torch.get_default_dtype()
+    yield
+    torch.set_default_dtype(before)
 
 
 # What is needed
@@ -111,7 +122,8 @@ def test_a_missing_answer_under_another_name_is_told() -> None:
     [
         (["a = 1", "a += 2", "def f(): return a"], 3),
         (["t = {}", "t['x'] = 5", "def f(): return t['x']"], 5),
-        (["t = [1]", "t.append(2)", "t.sort(reverse=True)", "def f(): return t"], [2, 1]),
+        (["t = [1]", "t.append(2)", "t.sort(reverse=True)",
+          "def f(): return t"], [2, 1]),
         (["class C: pass", "C.g = lambda self: 4", "def f(): return C().g()"], 4),
         (["if True:\n    a = 1\nelse:\n    a = 2", "def f(): return a"], 1),
         (["try:\n    import nope\nexcept ImportError:\n    nope = 7",
@@ -137,7 +149,8 @@ def test_a_missing_answer_under_another_name_is_told() -> None:
         (["x = 1; y = 2; z = 3", "def f(): return (x, z)"], (1, 3)),
         (["é = 1; 猫 = '追逐'; z = 3", "def f(): return (猫, z)"], ("追逐", 3)),
         (["def even(n): return n == 0 or odd(n - 1)",
-          "def odd(n): return n != 0 and even(n - 1)", "def f(): return even(4)"], True),
+          "def odd(n): return n != 0 and even(n - 1)",
+          "def f(): return even(4)"], True),
         (["match 3:\n    case 3 as got:\n        pass", "def f(): return got"], 3),
         (["def f(n): return 1 if n < 1 else n * f(n - 1)", "g = 1\nf = f(4)"], 24),
         (["x: int = 3", "x: int", "def f(): return x"], 3),
@@ -345,7 +358,11 @@ def test_magics_are_taken_out_line_for_line(source: str, python: str) -> None:
 def test_cells_that_define_nothing_are_left_out_with_a_word(head: str) -> None:
     given = notebook(f"{head}\ndef f(): return 1")
     assert answer(given, "f").status == "missing"
-    assert statements.program_of(given).notes[0].startswith(f"Cell 1 begins with {head.split()[0]}")
+    assert (
+        statements.program_of(given)
+        .notes[0]
+        .startswith(f"Cell 1 begins with {head.split()[0]}")
+    )
 
 
 def test_lines_stay_where_they_are() -> None:
@@ -360,20 +377,31 @@ def test_warnings_of_the_compiler_are_no_errors() -> None:
 
 # Anything at all
 
+BITS = [
+    "f",
+    " = ",
+    "def f():",
+    "\n",
+    "    ",
+    "return ",
+    "(",
+    ")",
+    "%",
+    "!",
+    "?",
+    "x",
+    ":",
+]
+BITS += ["\\", "'''", '"', "lambda", "import ", "*", ";", "global x", "class f:", "="]
+BITS += ["%%time\n", "@", "await ", "\t"]
+
 
 @settings(derandomize=True, deadline=None, max_examples=300)
 @given(
     st.lists(
         st.one_of(
             st.text(max_size=60),
-            st.lists(
-                st.sampled_from(
-                    ["f", " = ", "def f():", "\n", "    ", "return ", "(", ")", "%", "!"]
-                    + ["?", "\\", "'''", '"', "lambda", "x", "import ", "*", ";", ":"]
-                    + ["global x", "class f:", "%%time\n", "@", "await ", "f", "\t", "="]
-                ),
-                max_size=14,
-            ).map("".join),
+            st.lists(st.sampled_from(BITS), max_size=14).map("".join),
         ),
         max_size=4,
     )

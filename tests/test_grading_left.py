@@ -1,4 +1,4 @@
-"""Notebooks as students leave them: lesson 01 with a right softmax, in every disorder."""
+"""Notebooks as students leave them: lesson 01 with a right softmax, in disorder."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ STUB = next(
     for cell in json.loads(BLANK)["cells"]
     if "".join(cell["source"]).startswith("def softmax")
 )
-RIGHT = '''def softmax(x, axis=-1):
+RIGHT = """def softmax(x, axis=-1):
     x = np.asarray(x, dtype=float)
     top = x.max(axis=axis, keepdims=True)
     e = np.exp(x - np.where(np.isfinite(top), top, 0))
     total = e.sum(axis=axis, keepdims=True)
     return np.divide(e, total, out=np.zeros_like(e), where=total > 0)
-'''
+"""
 
 Document = dict[str, Any]
 LEFT: dict[str, Callable[[Document], Document | bytes | None]] = {}
@@ -86,7 +86,9 @@ def setup_cell_deleted(document):
 
 @left
 def setup_cell_broken(document):
-    document["cells"][at(document, "import numpy as np")]["source"] += ["\n!pip instal("]
+    document["cells"][at(document, "import numpy as np")]["source"] += [
+        "\n!pip instal("
+    ]
     document["cells"][at(document, "import numpy as np")]["source"] += ["\nimport = 1"]
 
 
@@ -138,24 +140,40 @@ def three_tries_the_last_is_right(document):
 
 @left
 def tries_in_comments(document):
-    fill(document, "# def softmax(x): return x / x.sum()\n'''\ndef softmax(x\n'''\n" + RIGHT)
+    fill(
+        document,
+        "# def softmax(x): return x / x.sum()\n'''\ndef softmax(x\n'''\n" + RIGHT,
+    )
 
 
 @left
 def docstring_kept_and_dots_behind(document):
-    fill(document, RIGHT.replace("    x = np.asarray", "    '''Do.'''\n    ...\n    x = np.asarray"))
+    fill(
+        document,
+        RIGHT.replace(
+            "    x = np.asarray", "    '''Do.'''\n    ...\n    x = np.asarray"
+        ),
+    )
 
 
 @left
 def helpers_above(document):
     place = at(document, RIGHT)
-    document["cells"].insert(place, cell("EPS = 0\ndef add_up(e, axis): return e.sum(axis=axis, keepdims=True)"))
-    fill(document, RIGHT.replace("e.sum(axis=axis, keepdims=True)", "add_up(e, axis) + EPS"))
+    document["cells"].insert(
+        place,
+        cell("EPS = 0\ndef add_up(e, axis): return e.sum(axis=axis, keepdims=True)"),
+    )
+    fill(
+        document,
+        RIGHT.replace("e.sum(axis=axis, keepdims=True)", "add_up(e, axis) + EPS"),
+    )
 
 
 @left
 def helpers_below(document):
-    document["cells"].append(cell("def add_up(e, axis): return e.sum(axis=axis, keepdims=True)"))
+    document["cells"].append(
+        cell("def add_up(e, axis): return e.sum(axis=axis, keepdims=True)")
+    )
     fill(document, RIGHT.replace("e.sum(axis=axis, keepdims=True)", "add_up(e, axis)"))
 
 
@@ -214,7 +232,11 @@ def a_class_with_a_method(document):
 
 @left
 def decorated(document):
-    fill(document, "import functools\ndef shout(f):\n    @functools.wraps(f)\n    def g(*a, **k): return f(*a, **k)\n    return g\n@shout\n" + RIGHT)
+    fill(
+        document,
+        "import functools\ndef shout(f):\n    @functools.wraps(f)\n"
+        "    def g(*a, **k): return f(*a, **k)\n    return g\n@shout\n" + RIGHT,
+    )
 
 
 @left
@@ -224,7 +246,11 @@ def names_of_python_taken_elsewhere(document):
 
 @left
 def type_hints_from_typing(document):
-    fill(document, "from typing import Optional as O\n" + RIGHT.replace("axis=-1", "axis: O[int] = -1"))
+    fill(
+        document,
+        "from typing import Optional as O\n"
+        + RIGHT.replace("axis=-1", "axis: O[int] = -1"),
+    )
 
 
 @left
@@ -258,7 +284,9 @@ def colab(document):
     for number, one in enumerate(document["cells"]):
         one["metadata"] = {"id": f"x{number}", "colab": {"base_uri": "https://"}}
         one.pop("id", None)
-    document["cells"].insert(0, cell("from google.colab import drive\ndrive.mount('/x')"))
+    document["cells"].insert(
+        0, cell("from google.colab import drive\ndrive.mount('/x')")
+    )
     return document | {"nbformat_minor": 0}
 
 
@@ -276,13 +304,17 @@ def a_shell_cell_of_vscode(document):
 
 @left
 def a_million_outputs(document):
-    text = [f"step {n} loss [{{\"outputs\": []}}\n" for n in range(100_000)]
+    text = [f'step {n} loss [{{"outputs": []}}\n' for n in range(100_000)]
     document["cells"][at(document, RIGHT)]["outputs"] = [{"text": text}]
 
 
 @left
 def as_a_python_file(document):
-    code = ("# %%\n" + "".join(c["source"]) for c in document["cells"] if c["cell_type"] == "code")
+    code = (
+        "# %%\n" + "".join(c["source"])
+        for c in document["cells"]
+        if c["cell_type"] == "code"
+    )
     return "\n\n".join(code).encode()
 
 
@@ -301,7 +333,9 @@ def text_behind_the_end(document):
 @left
 def other_names_for_the_check(document):
     checks = document["cells"][at(document, 'check("softmax"')]
-    checks["source"] = "import attnlib.exercises as ex\nex.check(name='softmax', answer=softmax);"
+    checks["source"] = (
+        "import attnlib.exercises as ex\nex.check(name='softmax', answer=softmax);"
+    )
 
 
 @left

@@ -129,8 +129,7 @@ def test_any_bytes_give_a_list_or_an_error(data: bytes | str) -> None:
     raw = data.encode() if isinstance(data, str) else data
     try:
         found: Sequence[Student] = read(raw)
-    except RosterError as error:
-        assert str(error)
-    else:
-        assert found
-        match(found, handed("a", ("b", "1")))
+    except RosterError:
+        return
+    assert found
+    match(found, handed("a", ("b", "1")))

@@ -9,12 +9,12 @@ there, for a notebook's cells are not always run in their order.
 from __future__ import annotations
 
 import builtins
-import difflib
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from attnlib.grading import spotted
 from attnlib.grading.notebook import Notebook
 from attnlib.grading.statements import Program, Statement, program_of, trimmed
 
@@ -29,14 +29,6 @@ _USUAL = {
     "torch": "import torch",
     "F": "import torch.nn.functional as F",
 }
-_READY = {
-    "scaled_dot_product_attention": "torch's scaled_dot_product_attention",
-    "MultiheadAttention": "torch's nn.MultiheadAttention",
-    "multi_head_attention_forward": "torch's multi_head_attention_forward",
-    "flex_attention": "torch's flex_attention",
-}
-
-
 # Imports that bring torch: torch itself, and the parts of attnlib that stand on it.
 _TORCH = re.compile(r"\b(?:torch|nn|clinic)\b|\bimport +\*")
 
@@ -88,7 +80,7 @@ def answer(notebook: Notebook, name: str) -> Answer:
         note = f"Cell {last.cell}, line {last.line}: {last.message}."
         return Answer(name, (), "syntax", (note,), last.cell, last.line)
     if not real and not found:
-        return Answer(name, (), "missing", tuple(_alike(program, name)))
+        return Answer(name, (), "missing", tuple(spotted.alike(program, name)))
     if not real:
         stub = found[-1]
         piece = Piece(stub.cell, stub.line, stub.source)
@@ -101,14 +93,14 @@ def answer(notebook: Notebook, name: str) -> Answer:
     pieces += tuple(Piece(s.cell, s.line, s.source) for s in statements)
     notes = [*closure.notes()]
     if len(real) > 1:
-        cells = ", ".join(str(one.cell) for one in real[:10])
+        cells = ", ".join(str(statement.cell) for statement in real[:10])
         notes.append(f"{name} is defined in the cells {cells}: the last one counts.")
     for cell in (one for one in broken if one.cell > target.cell):
         notes.append(
             f"Another {name} stands in cell {cell.cell}, which has a syntax error in "
             f"line {cell.line}."
         )
-    notes += _flags(statements, name)
+    notes += spotted.taken(statements, name)
     return Answer(name, pieces, "found", tuple(notes), target.cell, target.line)
 
 
@@ -189,7 +181,7 @@ class _Closure:
         return {one.place for key in keys for one in self.found.get(key, ())}
 
     def _real(self, name: str) -> list[Statement]:
-        """What gives the name a value or changes it; stubs only if nothing else does."""
+        """What gives the name a value or changes it; stubs only if all are."""
         if name not in self.real:
             places = self.program.by_name.get(name, [])
             every = [self.program.statements[place] for place in places]
@@ -206,7 +198,9 @@ class _Closure:
                 horizon = last.place + 1
         first_below = bisect_left(real, horizon, key=lambda s: s.place)
         made: list[Statement] = []
-        for statement in reversed(real[max(0, first_below - MOST_CHANGES) : first_below]):
+        for statement in reversed(
+            real[max(0, first_below - MOST_CHANGES) : first_below]
+        ):
             self.steps += 1
             made.append(statement)
             if name in statement.sure:
@@ -271,57 +265,5 @@ class _Closure:
                 yield f"{name} was imported for it."
         moved = sorted({place for places in self.below.values() for place in places})
         for place in moved[:5]:
-            cell = self.program.statements[place].cell
-            yield f"{self.name} needs what is only defined below it, in cell {cell}."
-
-
-def _flags(statements: list[Statement], name: str) -> Iterator[str]:
-    """What was taken ready-made, that the exercise's own solution does not take."""
-    imports = [s for s in statements if s.kind in ("import", "star")]
-    rest = "\n".join(s.source for s in statements if s not in imports)
-    solution = _solution_of(name)
-    uses: dict[str, set[str]] = {}
-    for use in re.findall(r"[^\W\d]\w*(?:\.\w+)*", rest):
-        uses.setdefault(use.split(".")[0], set()).add(use)
-    for word, spoken in _READY.items():
-        whole = "\n".join([rest, *(s.source for s in imports)])
-        if re.search(rf"\b{word}\b", whole) and word not in solution:
-            yield f"It uses {spoken}."
-    for statement in imports:
-        if not re.match(r"(?:from|import)\s+attnlib\b", statement.source):
-            continue
-        if statement.kind == "star":
-            yield "It uses names that attnlib gives (import *)."
-        for bound in sorted(statement.binds):
-            fresh = sorted(u for u in uses.get(bound, set()) if u not in solution)
-            if fresh or bound == name:
-                yield f"It uses attnlib's own {', '.join(fresh[:3]) or name}."
-
-
-def _solution_of(name: str) -> str:
-    from attnlib import exercises
-
-    try:
-        return exercises.get(name).solution_source
-    except KeyError:
-        return ""
-
-
-def _alike(program: Program, name: str) -> Iterator[str]:
-    """Where a missing answer may be: under another name, or inside a function."""
-    functions = [s for s in program.statements if s.kind == "def"][:2_000]
-    defined = {n: s for s in functions for n in sorted(s.binds)}
-    plain = {n.casefold().replace("_", ""): n for n in defined}
-    close = difflib.get_close_matches(
-        name.casefold().replace("_", ""), list(plain), n=1, cutoff=0.85
-    )
-    for found in close:
-        there = plain[found]
-        yield f"There is a function {there} in cell {defined[there].cell}."
-    for statement in program.statements:
-        inside = re.search(
-            rf"^[ \t]+def {re.escape(name)}\b", statement.source, re.MULTILINE
-        )
-        if inside:
-            yield f"{name} stands inside another block, in cell {statement.cell}."
-            break
+            where = self.program.statements[place].cell
+            yield f"{self.name} needs what is only defined below it, in cell {where}."

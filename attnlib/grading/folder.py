@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from attnlib.grading import letters, students, zips
-from attnlib.grading.notebook import LARGEST, MEGABYTE, Unreadable
+from attnlib.grading.notebook import LARGEST
+from attnlib.grading.skim import MEGABYTE, Unreadable
 
 DEEPEST = 25  # folders in folders
 DEEPEST_ZIP = 3  # zips in zips
@@ -237,24 +238,21 @@ class _Unpacking:
 
 def _handed(files: list[tuple[_File, students.Origin]]) -> list[Handed]:
     """What one student handed in: for each lesson the newest file."""
-    name = min((origin.student for _, origin in files), key=lambda n: (len(n), n))
-    name = letters.clean(name) or "?"
+    name = letters.clean(min(origin.student for _, origin in files)) or "?"
     good = [pair for pair in files if not pair[0].problem and not pair[0].empty]
     readable = [pair for pair in good if pair[0].kind == "notebook"]
     readable = readable or [pair for pair in good if pair[0].kind == "script"]
-    refused = [
-        f"{_where(file)} ({file.problem})" for file, _ in files if file.problem
-    ][:20]
+    bad = [file for file, _ in files if file.problem][:20]
+    refused = [f"{_where(file)} ({file.problem})" for file in bad]
     if not readable:
         return [_nothing(name, files)]
-    slots: dict[object, list[tuple[_File, students.Origin]]] = {}
+    slots: dict[tuple[int, str], list[tuple[_File, students.Origin]]] = {}
     for file, origin in readable:
-        slot = letters.key(students.without_copy(students.stem(file.parts[-1]))[0])
-        slots.setdefault(slot if origin.lesson is None else origin.lesson, []).append(
-            (file, origin)
-        )
+        own = _copy(origin)[0] if origin.lesson is None else ""
+        slot = (99 if origin.lesson is None else origin.lesson, own)
+        slots.setdefault(slot, []).append((file, origin))
     found = []
-    for slot in sorted(slots, key=lambda slot: (isinstance(slot, str), slot)):
+    for slot in sorted(slots):
         *older, (file, origin) = sorted(slots[slot], key=_age)
         others = [*(f"{_where(one)} (older)" for one, _ in older[-20:]), *refused]
         found.append(
@@ -274,8 +272,13 @@ def _handed(files: list[tuple[_File, students.Origin]]) -> list[Handed]:
 
 def _age(pair: tuple[_File, students.Origin]) -> tuple[str, float, int, str]:
     file, origin = pair
-    copy = students.without_copy(students.stem(file.parts[-1]))[1]
-    return origin.attempt, file.when, copy, _where(file)
+    return origin.attempt, file.when, _copy(origin)[1], _where(file)
+
+
+def _copy(origin: students.Origin) -> tuple[str, int]:
+    """What the copies of a file share, and the number of this copy."""
+    name = letters.key(students.stem(origin.file))
+    return students.without_copy(name, again=bool(origin.system_id))
 
 
 def _where(file: _File) -> str:

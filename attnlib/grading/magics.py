@@ -12,6 +12,7 @@ import textwrap
 import tokenize
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 # Magics that run the Python after them where the notebook's names are.
 _RUN_HERE = {"time", "capture", "prun", "memit", "mprun", "lprun", "debug", "pdb"}
@@ -106,7 +107,9 @@ def _without_commands(source: str) -> str:
 
 def _commands(lines: list[str]) -> Iterator[tuple[int, int, int, str]]:
     """Row, column and last row of each command, and what stands for it."""
-    from IPython.core import inputtransformer2 as ipython
+    from IPython.core import inputtransformer2
+
+    ipython: Any = inputtransformer2
 
     ended = [line + "\n" for line in lines]
     for tokens in ipython.make_tokens_by_line(ended):

@@ -20,11 +20,11 @@ from attnlib.grading.folder import Handed
 LARGEST = 10_000_000  # bytes
 
 _HEADS = {
-    "student": "student username user login sis_login_id email e-mail".split(),
-    "name": ["name", "full name", "display name", "student name", "vollständiger name"],
-    "id": "id sis_user_id orgdefinedid matrikelnummer number userid participant".split(),
-    "first": ["first name", "firstname", "given name", "vorname"],
-    "last": ["last name", "lastname", "surname", "family name", "nachname"],
+    "student": "student, username, user, login, sis login id, email, e-mail",
+    "name": "name, full name, display name, student name, vollständiger name",
+    "id": "id, sis user id, orgdefinedid, matrikelnummer, number, userid, participant",
+    "first": "first name, firstname, given name, vorname",
+    "last": "last name, lastname, surname, family name, nachname",
 }
 
 
@@ -95,7 +95,7 @@ def _columns(row: Sequence[str]) -> dict[str, int]:
     for place, head in enumerate(row):
         plain = re.sub(r"\s+", " ", head.casefold().replace("_", " ").strip(" #*"))
         for meaning, names in _HEADS.items():
-            if plain in (n.replace("_", " ") for n in names):
+            if plain in names.split(", "):
                 found.setdefault(meaning, place)
     return found
 
@@ -107,7 +107,9 @@ def _students(
     ids: dict[str, int] = {}
     for line, row in rows:
         has = {m: row[at] for m, at in columns.items() if at < len(row)}
-        name = has.get("name") or f"{has.get('first', '')} {has.get('last', '')}".strip()
+        name = (
+            has.get("name") or f"{has.get('first', '')} {has.get('last', '')}".strip()
+        )
         number = has.get("id", "")
         student = Student(has.get("student") or name or number, name, number)
         if not student.student:
@@ -146,14 +148,14 @@ def match(roster: Sequence[Student], handed: Sequence[Handed]) -> Matched:
     pairs: list[tuple[str, Handed]] = []
     strangers: list[str] = []
     for one in handed:
-        place = _place(one, by_key)
-        if place is None:
+        row = _place(one, by_key)
+        if row is None:
             pairs.append((one.student, one))
             if one.student not in strangers:
                 strangers.append(one.student)
         else:
-            seen.add(place)
-            pairs.append((roster[place].student, one))
+            seen.add(row)
+            pairs.append((roster[row].student, one))
     missing = tuple(s for place, s in enumerate(roster) if place not in seen)
     return Matched(tuple(pairs), missing, tuple(strangers))
 

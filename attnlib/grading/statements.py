@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from attnlib.grading import letters, magics, syntax
-from attnlib.grading.notebook import Cell, Notebook
+from attnlib.grading.notebook import Notebook
 
 LONGEST_CELL = 200_000  # characters
 MOST_STATEMENTS = 20_000
@@ -115,7 +115,7 @@ def trimmed(statement: Statement, names: set[str]) -> Statement:
 
 
 def _with_context(statements: list[Statement]) -> list[Statement]:
-    """What only the other statements tell: `setup()` changes W if setup says `global W`.
+    """What only the others tell: `setup()` changes W if setup says `global W`.
 
     And nn.init.zeros_(W) does not change nn, which is a module.
     """

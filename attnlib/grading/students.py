@@ -8,6 +8,7 @@ or the name of a file that lies in no folder.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -36,14 +37,36 @@ LESSONS = (
     "bug_bash",
 )
 _ENDING = re.compile(
-    r"(?:\.ipynb|\.py|\.zip|\.json|\.txt|\.rar|\.7z|\.t?gz|\.tar|\.pdf|\.html?|\.docx?)*$|(?:\.ipynb|\.zip)[ _]?\(\d+\)$", re.I
+    r"(?:\.(?:ipynb|py|zip|json|txt|rar|7z|t?gz|tar|pdf|html?|docx?))*$"
+    r"|\.(?:ipynb|zip)[ _]?\(\d+\)$",
+    re.I,
 )
-_COPY = re.compile(r"(?:[ _-]*(?:copy|kopie|副本)[ _]?(\d*)|[ _]?\((\d+)\)|-(\d{1,2}))$")
+_COPY = re.compile(r"(?:[ _-]*(?:copy|kopie|副本)[ _]?(\d*)|[ _]?\((\d+)\))$", re.I)
+_AGAIN = re.compile(r"-(\d{1,2})$")  # Canvas, when something is handed in again
 _BETWEEN = re.compile(r"[\s_.-]+")
 _WORDS = {"lesson", "lektion", "homework", "hw", "assignment", "submission", "notebook"}
-_WORDS |= {"submissions", "abgaben", "exercises", "solution", "solutions", "solved", "answers", "final", "abgabe", "exercise"}
+_WORDS |= {
+    "submissions",
+    "abgaben",
+    "exercises",
+    "solution",
+    "solutions",
+    "solved",
+    "answers",
+    "final",
+    "abgabe",
+    "exercise",
+}
 _OF_LESSONS = {w for lesson in LESSONS for w in lesson.split("_") if len(w) > 2}
-_OF_THE_COURSE = {"notebooks", "attnlib", "tests", "docs", "tools", "benchmarks", "source"}
+_OF_THE_COURSE = {
+    "notebooks",
+    "attnlib",
+    "tests",
+    "docs",
+    "tools",
+    "benchmarks",
+    "source",
+}
 _OF_THE_COURSE |= {"binder", "data", "src", "build", "solved", "images", "course"}
 
 _SYSTEMS = (
@@ -78,6 +101,7 @@ class Origin:
     lesson: int | None = None
     attempt: str = ""  # of a system that names the time of handing in
     place: int = 0  # which part of the path names the student
+    file: str = ""  # the file's own name, before a system renamed it
 
     @property
     def key(self) -> tuple[str, str]:
@@ -90,9 +114,9 @@ def stem(name: str) -> str:
     return _ENDING.sub("", name).strip() or name
 
 
-def without_copy(name: str) -> tuple[str, int]:
-    """A stem without `(1)`, `-Copy1` or `-1`, and that number."""
-    found = _COPY.search(name.casefold())
+def without_copy(name: str, again: bool = False) -> tuple[str, int]:
+    """A stem without `(1)` or `-Copy1`, and that number; or also without `-1`."""
+    found = _COPY.search(name) or (_AGAIN.search(name) if again else None)
     if not found or not found.start():
         return name, 0
     number = next((group for group in found.groups() if group), "1")
@@ -114,7 +138,11 @@ def origins(paths: Sequence[Parts]) -> list[Origin]:
     names = dict(zip(sorted(tops), _names(sorted(tops)), strict=True))
     return [
         found
-        or Origin(names[path[min(depth, len(path) - 1)]], lesson=lesson_of(path))
+        or Origin(
+            names[path[min(depth, len(path) - 1)]],
+            lesson=lesson_of(path),
+            file=path[-1],
+        )
         for path, found in zip(paths, known, strict=True)
     ]
 
@@ -124,13 +152,13 @@ def lesson_of(path: Parts) -> int | None:
     for part in reversed(path):
         plain = _plain(part)
         for number, name in enumerate(LESSONS):
-            if f"{number:02}_{name}" in plain or len(name) > 8 and name in plain:
+            if f"{number:02}_{name}" in plain or (len(name) > 8 and name in plain):
                 return number
     words = _plain(path[-1]).split("_")
-    number = next((word for word in words if word.isdecimal()), "")
+    digits = next((word for word in words if word.isdecimal()), "")
     rest = [word for word in words if not word.isdecimal()]
-    if len(number) == 2 and int(number) < len(LESSONS) and _WORDS.issuperset(rest):
-        return int(number)
+    if len(digits) == 2 and int(digits) < len(LESSONS) and _WORDS.issuperset(rest):
+        return int(digits)
     return None
 
 
@@ -148,6 +176,7 @@ def _by_system(path: Parts) -> Origin | None:
                 lesson_of((*rest, *path[place + 1 :]) or (part,)),
                 has.get("when", "") or "",
                 place,
+                rest[0] if rest and place == len(path) - 1 else path[-1],
             )
     return None
 
@@ -196,8 +225,17 @@ def _names(tops: Sequence[str]) -> list[str]:
             while all(len(w) > 1 for w in words) and _common(words, at):
                 for one in words:
                     del one[at]
-    whole = ("".join(one).strip(" _.-") for one in words)
-    return [_name(w or stem(top)) for w, top in zip(whole, tops, strict=True)]
+    joined = ("".join(one).strip(" _.-") for one in words)
+    whole = [one or stem(top) for one, top in zip(joined, tops, strict=True)]
+    # `team (1)` and `team (2)` are two teams, `alice (1)` beside `alice` is a copy.
+    numbered = [without_copy(one) for one in whole]
+    counts = Counter(name for name, _ in numbered)
+    bare = {name for name, copy in numbered if not copy}
+    several = {name for name, count in counts.items() if count > 1} - bare
+    return [
+        _name(one if name in several else name)
+        for one, (name, _) in zip(whole, numbered, strict=True)
+    ]
 
 
 def _common(words: list[list[str]], at: int) -> bool:
@@ -206,16 +244,17 @@ def _common(words: list[list[str]], at: int) -> bool:
     if len(ends) > 1:
         return False
     (end,) = ends
-    return end in _WORDS | _OF_LESSONS or end.isdecimal() and len(end) < 3 or not end.strip(" _.-")
+    short = end.isdecimal() and len(end) < 3
+    return short or end in _WORDS | _OF_LESSONS or not end.strip(" _.-")
 
 
 def _name(text: str) -> str:
     """A name without the lesson's."""
-    plain = re.sub(r"(?i)[ _-]*(?:copy|kopie|副本)\d*$|[ _]?\(\d+\)$", "", text) or text
     for number, lesson in enumerate(LESSONS):
         pattern = lesson.replace("_", r"[\s_.-]+")
-        rest = re.sub(rf"(?i)[\s_.-]*\b{number:02}[\s_.-]+{pattern}[\s_.-]*", " ", plain)
+        whole = rf"(?i)[\s_.-]*\b{number:02}[\s_.-]+{pattern}[\s_.-]*"
+        rest = re.sub(whole, " ", text)
         rest = re.sub(rf"(?i)_{number:02}_{pattern}(?![a-z])", " ", rest)
-        if rest != plain and rest.strip(" _.-"):
+        if rest != text and rest.strip(" _.-"):
             return rest.strip(" _.-")
-    return plain
+    return text

@@ -5,20 +5,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-# Methods that change the object they are called on, besides those that end with `_`.
-_CHANGING = set(
-    "append extend insert add update setdefault pop remove clear sort reverse fill put "
-    "eval train load_state_dict register_buffer register_parameter setflags".split()
-)
-# Functions that change what they are given first.
-_CHANGING_FIRST = set(
-    "fill_diagonal shuffle put place copyto putmask put_along_axis heappush heapify "
-    "setattr delattr".split()
-)
-# Calls that change how a whole library works.
-_SETTINGS = set(
-    "set_default_dtype set_default_device set_default_tensor_type set_grad_enabled "
-    "manual_seed seed seterr setrecursionlimit".split()
+_CHANGING, _CHANGING_FIRST, _SETTINGS = (
+    frozenset(words.split())
+    for words in (
+        # Methods that change the object they are called on, besides those with a `_`.
+        "append extend insert add update setdefault pop remove clear sort reverse fill "
+        "put eval train load_state_dict register_buffer register_parameter setflags",
+        # Functions that change what they are given first.
+        "fill_diagonal shuffle put place copyto putmask put_along_axis heappush "
+        "heapify setattr delattr",
+        # Calls that change how a whole library works.
+        "set_default_dtype set_default_device set_default_tensor_type set_grad_enabled "
+        "manual_seed seed seterr setrecursionlimit",
+    )
 )
 
 
@@ -77,19 +76,14 @@ def _visit(node: ast.AST | None, first: dict[str, str]) -> None:
                 first.setdefault(node.name, "bound")
         case ast.ClassDef():
             _all([*node.decorator_list, *node.bases, *node.keywords], first)
-            _all(node.body, inside := dict(first))
-            for name, event in inside.items():
-                if event == "read":
-                    first.setdefault(name, event)
+            _inside(node.body, first)
             first.setdefault(node.name, "bound")
-        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
-            inside = dict(first)
-            _all(node.generators, inside)
-            whole = isinstance(node, ast.DictComp)
-            _all([node.key, node.value] if whole else [node.elt], inside)
-            for name, event in inside.items():
-                if event == "read":
-                    first.setdefault(name, event)
+        case ast.ListComp(elt=made) | ast.SetComp(elt=made):
+            _inside([*node.generators, made], first)
+        case ast.GeneratorExp(generators=generators, elt=made):
+            _inside([*generators, made], first)
+        case ast.DictComp(generators=generators, key=key, value=value):
+            _inside([*generators, key, value], first)
         case ast.comprehension():
             _all([node.iter, node.target, *node.ifs], first)
         case ast.Import() | ast.ImportFrom():
@@ -109,8 +103,17 @@ def _all(nodes: Iterable[ast.AST | None], first: dict[str, str]) -> None:
         _visit(node, first)
 
 
+def _inside(nodes: Iterable[ast.AST], first: dict[str, str]) -> None:
+    """Visit what has names of its own: those that it binds are none of the outer."""
+    own: dict[str, str] = {}
+    _all(nodes, own)
+    for name, event in own.items():
+        if event == "read":
+            first.setdefault(name, event)
+
+
 def bound_by(alias: ast.alias) -> str:
-    """The name that one part of an import defines: `np`, and `os` of `import os.path`."""
+    """The name that a part of an import defines: `np`, and `os` of `import os.path`."""
     return alias.asname or alias.name.split(".")[0]
 
 
@@ -175,7 +178,7 @@ def checks(node: ast.stmt) -> frozenset[str]:
 
 
 def is_stub(node: ast.stmt) -> bool:
-    """Whether a statement is an exercise not begun: `...`, pass, NotImplementedError."""
+    """Whether an exercise is not begun: `...`, pass, NotImplementedError."""
     match node:
         case ast.Assign(value=value) | ast.AnnAssign(value=value):
             return isinstance(value, ast.Constant) and value.value is Ellipsis

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import IO
 
 from attnlib.grading import letters
-from attnlib.grading.notebook import LARGEST, MEGABYTE
+from attnlib.grading.notebook import LARGEST
+from attnlib.grading.skim import MEGABYTE
 
 MOST_DIRECTORY = 4_000_000  # bytes of the list of entries; each takes 47 and more
 LARGEST_INNER = 250_000_000  # bytes of a zip inside a zip, which is held in memory

@@ -1,0 +1,71 @@
+"""What a teacher may want to know of an answer, and no zero: what was taken ready-made.
+
+And of a missing answer: where it may be instead.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+
+from attnlib.grading.statements import Program, Statement
+
+_READY = {
+    "scaled_dot_product_attention": "torch's scaled_dot_product_attention",
+    "MultiheadAttention": "torch's nn.MultiheadAttention",
+    "multi_head_attention_forward": "torch's multi_head_attention_forward",
+    "flex_attention": "torch's flex_attention",
+}
+
+
+def taken(statements: list[Statement], name: str) -> Iterator[str]:
+    """What was taken ready-made, that the exercise's own solution does not take."""
+    imports = [s for s in statements if s.kind in ("import", "star")]
+    rest = "\n".join(s.source for s in statements if s not in imports)
+    solution = _solution_of(name)
+    uses: dict[str, set[str]] = {}
+    for use in re.findall(r"[^\W\d]\w*(?:\.\w+)*", rest):
+        uses.setdefault(use.split(".")[0], set()).add(use)
+    for word, spoken in _READY.items():
+        whole = "\n".join([rest, *(s.source for s in imports)])
+        if re.search(rf"\b{word}\b", whole) and word not in solution:
+            yield f"It uses {spoken}."
+    for statement in imports:
+        if not re.match(r"(?:from|import)\s+attnlib\b", statement.source):
+            continue
+        if statement.kind == "star":
+            yield "It uses names that attnlib gives (import *)."
+        for bound in sorted(statement.binds):
+            fresh = sorted(u for u in uses.get(bound, set()) if u not in solution)
+            if fresh or bound == name:
+                yield f"It uses attnlib's own {', '.join(fresh[:3]) or name}."
+
+
+def _solution_of(name: str) -> str:
+    from attnlib import exercises
+
+    try:
+        return exercises.get(name).solution_source
+    except KeyError:
+        return ""
+
+
+def alike(program: Program, name: str) -> Iterator[str]:
+    """Where a missing answer may be: under another name, or inside a function."""
+    functions = [s for s in program.statements if s.kind == "def"][:2_000]
+    defined = {n: s for s in functions for n in sorted(s.binds)}
+    plain = {n.casefold().replace("_", ""): n for n in defined}
+    close = difflib.get_close_matches(
+        name.casefold().replace("_", ""), list(plain), n=1, cutoff=0.85
+    )
+    for found in close:
+        there = plain[found]
+        yield f"There is a function {there} in cell {defined[there].cell}."
+    for statement in program.statements:
+        inside = re.search(
+            rf"^[ \t]+def {re.escape(name)}\b", statement.source, re.MULTILINE
+        )
+        if inside:
+            yield f"{name} stands inside another block, in cell {statement.cell}."
+            break

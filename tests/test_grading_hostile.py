@@ -1,0 +1,628 @@
+"""Code that attacks: what the grader is told, and that nobody else notices.
+
+Every case runs in every sandbox that is there. After each one the next exercise of the
+same student is answered, and of all that was started nothing is left.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from grading_places import KINDS, SMALL, call, marked, outcome, place, session, works
+
+from attnlib.grading.sandbox.limits import Limits
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="the sandboxes are those of Linux"
+)
+MB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Case:
+    """Code of `f`, and the beginnings of what may be told."""
+
+    code: str
+    told: tuple[str, ...]
+    seconds: float = 5.0
+    limits: Limits = SMALL
+
+
+REFUSED = ("raised PermissionError",)
+CASES = {
+    "infinite loop": Case(
+        """
+def f():
+    while True:
+        pass
+""",
+        ("lost timeout",),
+        0.4,
+    ),
+    "loop that swallows everything": Case(
+        """
+import signal
+def f():
+    for number in signal.valid_signals():
+        try:
+            signal.signal(number, signal.SIG_IGN)
+        except (OSError, ValueError):
+            pass
+    while True:
+        try:
+            while True:
+                pass
+        except BaseException:
+            pass
+""",
+        ("lost timeout",),
+        0.4,
+    ),
+    "loop in C": Case(
+        "def f(): return 1 if (1 << 40_000_000) ** 99 else 0",
+        ("lost timeout", "raised MemoryError"),
+        0.4,
+    ),
+    "sleep": Case("import time\ndef f(): time.sleep(1000)", ("lost timeout",), 0.3),
+    "stops itself": Case(
+        "import os, signal\ndef f(): os.kill(os.getpid(), signal.SIGSTOP)",
+        ("lost timeout",),
+        0.3,
+    ),
+    "many busy processes": Case(
+        """
+import os
+def f():
+    for _ in range(4):
+        if os.fork() == 0:
+            while True:
+                pass
+    os.wait()
+""",
+        ("lost timeout",),
+        0.4,
+    ),
+    "busy threads": Case(
+        """
+import threading
+def f():
+    def spin():
+        while True:
+            pass
+    for _ in range(4):
+        threading.Thread(target=spin, daemon=True).start()
+    spin()
+""",
+        ("lost timeout",),
+        0.4,
+    ),
+    "sys.exit": Case("import sys\ndef f(): sys.exit(0)", ("lost ended",)),
+    "os._exit": Case("import os\ndef f(): os._exit(0)", ("lost ended exit status 0",)),
+    "kill itself": Case(
+        "import os\ndef f(): os.kill(os.getpid(), 9)", ("lost killed SIGKILL",)
+    ),
+    "abort": Case("import os\ndef f(): os.abort()", ("lost killed SIGABRT",)),
+    "segfault": Case(
+        "import ctypes\ndef f(): ctypes.string_at(0)", ("lost killed SIGSEGV",)
+    ),
+    # First with a signal that does nothing: were it not refused, we would stop here.
+    "kill everybody": Case(
+        "import os\ndef f():\n    os.kill(-1, 0)\n    os.kill(-1, 9)", REFUSED
+    ),
+    "kill the group": Case("import os\ndef f(): os.kill(0, 9)", REFUSED),
+    "kill the supervisor": Case(
+        "import os\ndef f(): os.kill(os.getppid(), 9)", REFUSED
+    ),
+    "stop the supervisor by a thread's number": Case(
+        """
+import ctypes, os
+def f():
+    libc = ctypes.CDLL(None, use_errno=True)
+    for number in (200, 234, 130, 131):  # tkill, tgkill
+        libc.syscall(number, os.getppid(), os.getppid(), 9)
+    raise PermissionError
+""",
+        REFUSED,
+    ),
+    "limits of the supervisor": Case(
+        """
+import os, resource
+def f(): resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (0, 0))
+""",
+        REFUSED,
+    ),
+    "trace the supervisor": Case(
+        """
+import ctypes, os
+def f():
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.ptrace(16, os.getppid(), 0, 0) == -1:
+        raise PermissionError
+""",
+        REFUSED,
+    ),
+    "read the supervisor's memory": Case(
+        """
+import os
+def f(): open(f"/proc/{os.getppid()}/mem", "rb").read(1)
+""",
+        (*REFUSED, "raised FileNotFoundError"),
+    ),
+    "new namespaces": Case(
+        """
+import ctypes
+def f():
+    if ctypes.CDLL(None, use_errno=True).unshare(0x10000000) == -1:
+        raise PermissionError
+""",
+        REFUSED,
+    ),
+    "memory": Case(
+        """
+def f():
+    held = []
+    while True:
+        held.append(bytearray(50_000_000))
+""",
+        ("raised MemoryError", "lost memory"),
+    ),
+    "memory of many processes": Case(
+        """
+import os, time
+def f():
+    for _ in range(8):
+        if os.fork() == 0:
+            held = b"x" * 150_000_000
+            time.sleep(100)
+    time.sleep(100)
+""",
+        ("lost memory",),
+        20,
+    ),
+    "fork bomb": Case(
+        """
+import os
+def f():
+    while True:
+        os.fork()
+""",
+        ("raised BlockingIOError", "lost killed", "lost timeout", "lost broke"),
+    ),
+    "thread bomb": Case(
+        """
+import threading, time
+def f():
+    for _ in range(10_000):
+        threading.Thread(target=time.sleep, args=(100,), daemon=True).start()
+""",
+        ("raised RuntimeError: can't start new thread",),
+    ),
+    "deep recursion": Case("def f(): return f()", ("raised RecursionError",)),
+    "deeper recursion": Case(
+        """
+import sys
+def f():
+    sys.setrecursionlimit(10**9)
+    g = lambda n: sorted([n], key=g)
+    return g(1)
+""",
+        ("lost killed SIGSEGV", "raised MemoryError", "raised RecursionError"),
+    ),
+    "much output": Case(
+        """
+import os, sys
+def f():
+    for _ in range(100):
+        os.write(1, b"x" * 1_000_000)
+        print("x" * 1_000_000)
+    return 7
+""",
+        ("7",),
+        20,
+    ),
+    "too much output": Case(
+        """
+import os
+def f():
+    while True:
+        os.write(2, b"x" * 1_000_000)
+""",
+        ("lost output",),
+        20,
+        Limits(printed=8 * MB),
+    ),
+    "input": Case("def f(): return input()", ("raised EOFError",)),
+    "junk on every descriptor": Case(
+        """
+import os
+def f():
+    for number in range(200):
+        try:
+            os.write(number, b"junk" * 100)
+        except OSError:
+            pass
+    return 1
+""",
+        ("lost broke",),
+    ),
+    "a frame without end": Case(
+        "import os\ndef f():\n    while True: os.write(3, b'AbH1' + bytes(12))",
+        ("lost broke",),
+    ),
+    "a forged size": Case(
+        "import os\ndef f(): os.write(3, b'AbH1' + b'\\x00' * 4 + b'\\xff' * 8)",
+        ("lost output",),
+    ),
+    "closes all descriptors": Case(
+        "import os, time\ndef f():\n    os.closerange(0, 200)\n    time.sleep(100)",
+        ("lost broke it closed its line",),
+    ),
+    "a large answer": Case(
+        "import numpy as np\ndef f(): return np.zeros(20_000_000)", ("lost output",)
+    ),
+    "a large file": Case(
+        """
+import os, tempfile
+def f():
+    with tempfile.TemporaryFile(dir=".") as file:
+        for _ in range(100):
+            file.write(bytes(1_000_000))
+""",
+        ("raised OSError", "raised PermissionError", "raised FileNotFoundError"),
+    ),
+    "memory without a name": Case(
+        "import os\ndef f(): os.memfd_create('x')", ("raised OSError: [Errno 38]",)
+    ),
+}
+
+
+@pytest.fixture(params=KINDS)
+def sandbox(request):
+    return place(request.param)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_told_what_happened_and_nobody_else_notices(sandbox, name):
+    case = CASES[name]
+    with session(sandbox, case.limits) as opened:
+        works(opened)
+        before = set(marked())
+        with opened.exercise() as line:
+            told = str(outcome(line, case.code, seconds=case.seconds))
+        left = set(marked()) - before
+        works(opened)
+    assert told.startswith(case.told), told
+    assert not left
+    assert not marked()
+
+
+def test_printed_characters_are_counted_and_not_kept(sandbox):
+    with session(sandbox) as opened, opened.exercise() as line:
+        call(line, CASES["much output"].code, seconds=20)
+        call(line, "import sys\ndef f():\n    sys.stdout.flush()\n    return 0")
+    assert 200_000_000 <= line.printed <= 200_000_200
+
+
+# Reading and writing. A sandbox that does not promise it says so, and is not asked.
+
+READ = """
+import os
+def f():
+    read = []
+    for path in given:
+        try:
+            if os.path.isdir(path):
+                os.listdir(path)
+            else:
+                open(path, "rb").read(1)
+        except OSError:
+            continue
+        read.append(path)
+    return {"read": read}
+"""
+WRITE = """
+import os
+def f():
+    written = []
+    for path in given:
+        for flags in (os.O_WRONLY | os.O_CREAT, os.O_WRONLY):
+            try:
+                os.close(os.open(path, flags))
+            except OSError:
+                continue
+            written.append(path)
+    return {"written": written}
+"""
+WALK = """
+import os
+def f():
+    found, seen = [], 0
+    for folder, folders, files in os.walk("/"):
+        if folder.startswith(("/proc", "/sys")):
+            folders.clear()
+        for name in files:
+            seen += 1
+            if given in name or name in ("secret.txt", "lesson_01.py", "roster.csv"):
+                found.append(os.path.join(folder, name))
+    return {"found": found, "seen": seen}
+"""
+OTHERS = """
+import os
+def f():
+    said = {}
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        names = [str(number) for number in range(1, 40_000)]
+    for pid in filter(str.isdigit, names):
+        if int(pid) != os.getpid():
+            for name in ("environ", "fd", "mem", "maps", "cwd", "root"):
+                path = f"/proc/{pid}/{name}"
+                try:
+                    if name == "fd":
+                        os.listdir(path)
+                    elif name in ("cwd", "root"):
+                        os.listdir(path + "/")
+                    else:
+                        open(path, "rb").read(1)
+                except OSError:
+                    continue
+                said[path] = 1
+    return {"read": said}
+"""
+
+
+def guards(sandbox, promise):
+    if promise not in sandbox.promises:
+        pytest.skip(f"{sandbox.name} does not promise it: {sandbox.lacks()}.")
+
+
+@pytest.fixture
+def secret(tmp_path):
+    """A file that all the world may read and write."""
+    path = tmp_path / "secret.txt"
+    path.write_text("seed", encoding="utf-8")
+    for part in (path, *list(path.parents)[:3]):
+        if part.name.startswith(("secret", "test_", "pytest-")):
+            part.chmod(0o777)
+    return path
+
+
+def test_nothing_outside_can_be_read(sandbox, secret):
+    guards(sandbox, "files")
+    package = Path(__file__).resolve().parent.parent
+    paths = [secret, secret.parent, package, package / "attnlib/exercises"]
+    paths += [package / "attnlib/exercises/lesson_01.py", package / "tests"]
+    paths += [Path.home(), "/root", "/home", "/etc/passwd", "/etc/shadow", "/var", "/"]
+    paths += ["/tmp", "/dev/shm", "/run", "/proc/self/environ", "/proc/1/environ"]
+    paths += [f"/proc/{os.getpid()}/{name}" for name in ("environ", "fd", "cmdline")]
+    with session(sandbox) as opened, opened.exercise() as line:
+        read = call(line, READ, given=[str(path) for path in paths])["read"]
+    # In a bubblewrap the root is its own, and so are these; nothing of ours is in them.
+    own = {"/", "/proc/self/environ", "/root", str(Path.home()), "/tmp", "/home"}
+    own = own if sandbox.name == "bubblewrap" else set()
+    assert set(read) <= own | {str(package)} - {str(secret)}
+    assert str(package) not in read or sandbox.name == "bubblewrap"
+
+
+def test_a_walk_over_the_disk_finds_nothing(sandbox, secret):
+    guards(sandbox, "files")
+    with session(sandbox) as opened, opened.exercise() as line:
+        said = call(line, WALK, seconds=60, given=secret.parent.name)
+    assert said["found"] == []
+
+
+def test_other_processes_cannot_be_looked_into(sandbox):
+    guards(sandbox, "files")
+    with session(sandbox) as opened, opened.exercise() as line:
+        assert call(line, OTHERS, seconds=20)["read"] == {}
+
+
+def test_nothing_can_be_written(sandbox, secret):
+    guards(sandbox, "files")
+    places = [Path(__file__).parent, Path.home(), secret.parent, sandbox.room, "/"]
+    places += ["/tmp", "/dev/shm", "/var/tmp", "/run", "/proc/self", "/dev", "/etc"]
+    paths = [str(Path(folder) / "written") for folder in places]
+    paths += [str(secret), "/proc/sys/kernel/core_pattern", "/proc/1/oom_score_adj"]
+    paths += ["/proc/sysrq-trigger", str(sandbox.room / "echo.py")]
+    with session(sandbox) as opened, opened.exercise() as line:
+        assert call(line, WRITE, given=paths)["written"] == []
+    assert not any(
+        Path(path).name == "written" and Path(path).exists() for path in paths
+    )
+
+
+def test_the_room_cannot_be_changed_even_without_a_sandbox(sandbox):
+    guards(sandbox, "others")
+    paths = [str(sandbox.room / name) for name in ("echo.py", "new.py", "attnlib/x.py")]
+    change = f"import os\ndef f(): os.chmod({str(sandbox.room)!r}, 0o777)"
+    if os.getuid() == 0:
+        paths = []  # root owns the room; its children are another user
+    with session(sandbox) as opened, opened.exercise() as line:
+        assert str(outcome(line, change)).startswith(
+            ("raised PermissionError", "raised OSError")
+        )
+        assert call(line, WRITE, given=paths)["written"] == []
+
+
+NETWORK = """
+import ctypes, os, socket
+def f():
+    reached = []
+    tries = {
+        "tcp": (socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", given["tcp"])),
+        "udp": (socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", given["udp"])),
+        "unix": (socket.AF_UNIX, socket.SOCK_STREAM, given["unix"]),
+        "abstract": (socket.AF_UNIX, socket.SOCK_STREAM, "\\0" + given["abstract"]),
+    }
+    for name, (family, kind, address) in tries.items():
+        try:
+            with socket.socket(family, kind) as line:
+                line.settimeout(1)
+                line.connect(address)
+                line.send(b"hello")
+        except OSError:
+            continue
+        reached.append(name)
+    try:
+        socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0).close()
+        reached.append("netlink")
+    except OSError:
+        pass
+    if ctypes.CDLL(None).syscall(425, 8, ctypes.create_string_buffer(120)) >= 0:
+        reached.append("io_uring")
+    socket.socketpair()  # stays possible: asyncio needs it
+    return {"reached": reached}
+"""
+
+
+def test_no_network_of_any_kind(sandbox, tmp_path):
+    guards(sandbox, "network")
+    tcp = socket.create_server(("127.0.0.1", 0))
+    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    udp.bind(("127.0.0.1", 0))
+    unix = socket.socket(socket.AF_UNIX)
+    unix.bind(str(tmp_path / "line"))
+    (tmp_path / "line").chmod(0o777)
+    unix.listen()
+    abstract = socket.socket(socket.AF_UNIX)
+    name = f"attnlib-{os.getpid()}"
+    abstract.bind("\0" + name)
+    abstract.listen()
+    where = {
+        "tcp": tcp.getsockname()[1],
+        "udp": udp.getsockname()[1],
+        "unix": str(tmp_path / "line"),
+        "abstract": name,
+    }
+    with tcp, udp, unix, abstract:
+        with session(sandbox) as opened, opened.exercise() as line:
+            assert call(line, NETWORK, seconds=20, given=where)["reached"] == []
+        for server in (tcp, unix, abstract):
+            server.settimeout(0)
+            with pytest.raises(BlockingIOError):
+                server.accept()
+        udp.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            udp.recv(10)
+
+
+LEFTOVER = """
+import os, sys, time
+def f():
+    for new in (False, True):
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                os.setsid()
+                if new:
+                    mark = os.environ["ATTNLIB_ROOM"]
+                    code = "import time; time.sleep(1000)"
+                    try:
+                        os.execve(sys.executable, ["python", "-c", code, mark], {})
+                    except OSError:
+                        pass
+                while True:
+                    time.sleep(1)
+            os._exit(0)
+        os.wait()
+    return 1
+"""
+
+
+def test_whoever_was_left_behind_is_ended(sandbox):
+    guards(sandbox, "leftovers")
+    with session(sandbox) as opened:
+        works(opened)
+        before = set(marked())
+        with opened.exercise() as line:
+            assert call(line, LEFTOVER) == 1
+            during = set(marked()) - before
+        assert len(during) >= 2  # the child, and whom it left
+        assert set(marked()) == before
+        works(opened)
+    assert not marked()
+
+
+ENVIRONMENT = """
+import os, sys
+def f(): return {"env": dict(os.environ), "argv": sys.argv, "cwd": os.getcwd()}
+"""
+
+
+def test_the_environment_holds_no_secret(sandbox, monkeypatch):
+    monkeypatch.setenv("ATTNLIB_SEED", "do not tell")
+    with session(sandbox) as opened, opened.exercise() as line:
+        said = call(line, ENVIRONMENT)
+    assert "do not tell" not in str(said)
+    assert set(said["env"]) <= {
+        *("PATH", "LANG", "HOME", "ATTNLIB_ROOM", "PWD", "LC_CTYPE"),
+        *("PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE", "PYTHONNOUSERSITE"),
+        *("PYTHONSAFEPATH", "OMP_NUM_THREADS", "MKL_NUM_THREADS"),
+        "OPENBLAS_NUM_THREADS",
+    }
+    assert len(said["argv"]) <= 2
+    assert said["cwd"] == "/"
+
+
+def test_an_answer_finds_no_answers(sandbox):
+    code = """
+import importlib
+def f():
+    found = []
+    for name in ("exercises.lesson_01", "clinic.examine", "clinic.families",
+                 "exercises.judging",
+                 "commands", "grading.session", "grading.closure", "doctor"):
+        try:
+            importlib.import_module("attnlib." + name)
+        except ImportError:
+            continue
+        found.append(name)
+    import attnlib.attention, attnlib.masks
+    from attnlib.exercises import check, hint, solution
+    check("softmax", f), hint("softmax"), solution("softmax", now=True)
+    return {"found": found, "from": attnlib.attention.__file__}
+"""
+    with session(sandbox) as opened, opened.exercise() as line:
+        said = call(line, code)
+    assert said["found"] == []
+    assert said["from"].startswith(str(sandbox.room))
+
+
+def test_an_exercise_cannot_reach_the_next_one(sandbox):
+    """Neither by what it changes in memory, nor by who it leaves behind."""
+    poison = """
+import builtins, numpy as np
+def f(x):
+    np.add = np.sum = builtins.sum = lambda *a, **k: 0
+    np.float64 = str
+    return x
+"""
+    with session(sandbox) as opened:
+        with opened.exercise() as line:
+            outcome(line, poison, [1.0])
+        with opened.exercise() as line:
+            code = "import numpy as np\ndef f(x): return np.add(x, sum([1, 2]))"
+            assert call(line, code, [1.0]).tolist() == [4]
+
+
+def test_all_of_them_one_after_another_in_one_session(sandbox):
+    """A student whose every exercise attacks still gets the last one."""
+    names = ["infinite loop", "os._exit", "segfault", "junk on every descriptor"]
+    names += ["kill everybody", "closes all descriptors", "fork bomb", "sleep"]
+    start = time.monotonic()
+    with session(sandbox) as opened:
+        for name in names:
+            case = CASES[name]
+            with opened.exercise() as line:
+                told = str(outcome(line, case.code, seconds=case.seconds))
+            assert told.startswith(case.told), (name, told)
+            works(opened)
+    assert not marked()
+    assert time.monotonic() - start < 300

@@ -84,8 +84,54 @@ def by_truth(loss_of, n_heads, budget):
     return np.flatnonzero(on)
 
 
+def by_one_list(loss_of, n_heads, budget):
+    """One list, changed and put back."""
+    kept = list(range(n_heads))
+    while len(kept) > budget:
+        found = {}
+        for head in kept[:]:
+            kept.remove(head)
+            found[head] = loss_of(kept)
+            kept.append(head)
+        kept.remove(min(found, key=found.get))
+    return sorted(kept)
+
+
+def by_tensors(loss_of, n_heads, budget):
+    kept = torch.arange(n_heads)
+    for _ in range(n_heads - budget):
+        losses = torch.tensor([loss_of(kept[kept != head]) for head in kept])
+        kept = kept[torch.arange(len(kept)) != losses.argmin()]
+    return kept
+
+
+def by_floats(loss_of, n_heads, budget):
+    return by_sets(lambda some: loss_of(np.array(some, float)), n_heads, budget)
+
+
+def by_changes(loss_of, n_heads, budget):
+    """The change of the loss, with its sign, ranks as the loss does."""
+    kept = list(range(n_heads))
+    while len(kept) > budget:
+        changes = {h: loss_of(without(kept, h)) - loss_of(kept) for h in kept}
+        kept = without(kept, min(changes, key=changes.get))
+    return tuple(kept)
+
+
 @pytest.mark.parametrize("seed", [0, 1, 2])
-@pytest.mark.parametrize("answer", [by_sets, by_combinations, by_itself, by_truth])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        by_sets,
+        by_combinations,
+        by_itself,
+        by_truth,
+        by_one_list,
+        by_tensors,
+        by_floats,
+        by_changes,
+    ],
+)
 def test_another_right_way_to_prune_passes(answer, seed):
     verdict = judge("prune_to_budget", answer, seed)
     assert verdict.passed, verdict.text
@@ -156,6 +202,51 @@ def order_returned(loss_of, n_heads, budget):
     return order
 
 
+def with_measure(measure):
+    """Round after round; measure(loss_of, kept, gone, head) is what has to be low."""
+
+    def answer(loss_of, n_heads, budget):
+        kept, gone = list(range(n_heads)), []
+        while len(kept) > budget:
+            gone.append(min(kept, key=lambda h: measure(loss_of, kept, gone, h)))
+            kept.remove(gone[-1])
+        return kept
+
+    return answer
+
+
+def every_head(kept, gone):
+    return sorted([*kept, *gone])
+
+
+def size_of_change(loss_of, kept, gone, head):
+    return abs(loss_of(without(kept, head)) - loss_of(kept))
+
+
+def size_of_change_from_all(loss_of, kept, gone, head):
+    return abs(loss_of(without(kept, head)) - loss_of(every_head(kept, gone)))
+
+
+def off_handed_over(loss_of, kept, gone, head):
+    return loss_of([*gone, head])
+
+
+def nothing_left_out(loss_of, n_heads, budget):
+    kept = list(range(n_heads))
+    while len(kept) > budget:
+        losses = [loss_of(kept[:i] + kept[i:]) for i in range(len(kept))]
+        kept.pop(losses.index(min(losses)))
+    return kept
+
+
+def places_left_out(loss_of, n_heads, budget):
+    kept = list(range(n_heads))
+    while len(kept) > budget:
+        losses = [loss_of(without(kept, i)) for i in range(len(kept))]
+        kept.pop(losses.index(min(losses)))
+    return kept
+
+
 PRUNED = [
     (ranked_once, "prune_ranked_once"),
     (most_missed, "prune_most_missed"),
@@ -169,14 +260,72 @@ PRUNED = [
     (gone_returned, "prune_removed_returned"),
     (order_returned, "prune_order_returned"),
     (lambda f, n, b: list(range(b)), "prune_last_heads"),
+    (nothing_left_out, "prune_first_heads"),
+    (with_measure(size_of_change), "prune_size_of_change"),
+    (with_measure(size_of_change_from_all), "prune_size_of_change_from_all"),
+    (with_measure(off_handed_over), "prune_off_handed_over"),
+    (places_left_out, "prune_places_left_out"),
     (lambda f, n, b: by_sets(f, n, b)[::-1], "prune_backwards"),
     (lambda f, n, b: [h + 1 for h in by_sets(f, n, b)], "prune_counted_from_one"),
 ]
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize(("answer", "key"), PRUNED)
-def test_a_wrong_way_to_prune_is_named(answer, key):
-    told("prune_to_budget", answer, key)
+def test_a_wrong_way_to_prune_is_named(answer, key, seed):
+    told("prune_to_budget", answer, key, seed)
+
+
+def by_worth(loss_of, n_heads, budget):
+    kept = by_sets(loss_of, n_heads, budget)
+    return sorted(kept, key=lambda h: -loss_of(without(kept, h)))
+
+
+def test_heads_in_another_order_are_told_so():
+    verdict = judge("prune_to_budget", by_worth)
+    assert verdict.status == "law"
+    assert "rising order" in verdict.text
+
+
+def lowest_of_all_rounds(loss_of, n_heads, budget):
+    kept, lowest, gone = list(range(n_heads)), np.inf, None
+    while len(kept) > budget:
+        for head in kept:
+            loss = loss_of(without(kept, head))
+            if loss < lowest:
+                lowest, gone = loss, head
+        kept.remove(gone)
+    return kept
+
+
+def popped(loss_of, n_heads, budget):
+    kept = list(range(n_heads))
+    while len(kept) > budget:
+        kept.pop(min(kept, key=lambda h: loss_of(without(kept, h))))
+    return kept
+
+
+def handed(change):
+    return lambda f, n, b: by_sets(lambda some: f(change(some, n)), n, b)
+
+
+RAISED = [
+    (lowest_of_all_rounds, "Has it gone already"),
+    (popped, "take a place in the list"),
+    (lambda f, n, b: by_sets(lambda some: f(*some), n, b), "one list of heads"),
+    (lambda f, n, b: [h for h in range(n) if f(h) < 1][:b], "it got 0 (case"),
+    (handed(lambda some, n: [h in some for h in range(n)]), "it got [False, True"),
+    (handed(lambda some, n: [str(h) for h in some]), "of their numbers"),
+    (handed(lambda some, n: [h + 1 for h in some]), "not all heads from 0 to 3"),
+    (handed(lambda some, n: [*some, some[0]]), "holds a head twice"),
+]
+
+
+@pytest.mark.parametrize(("answer", "words"), RAISED)
+def test_a_list_or_a_loss_asked_wrongly_says_how(answer, words):
+    verdict = judge("prune_to_budget", answer)
+    assert verdict.status == "raised"
+    assert words in verdict.text
 
 
 def place_for_head(loss_of, n_heads, budget):
@@ -221,8 +370,13 @@ def test_losses_are_those_of_jobs_that_nobody_does():
     loss_of = losses_of(np.random.default_rng(0), 3, [((0, 2), 4.0), ((1,), 1.0)], 0.0)
     assert [loss_of(s) for s in ([0], [2, 1], (1,), [])] == [1, 0, 4, 5]
     assert loss_of(np.array([0, 2])) == 1
-    for wrong in ([3], [0, 0], [-1]):
-        with pytest.raises(ValueError, match="no different heads from 0 to 2"):
+    for wrong in ([3], [-1], [0.5]):
+        with pytest.raises(ValueError, match="not all heads from 0 to 2"):
+            loss_of(wrong)
+    with pytest.raises(ValueError, match="holds a head twice"):
+        loss_of([0, 0])
+    for wrong in (0, "01", [True, False], np.array([True, False]), [[0], [1]]):
+        with pytest.raises(TypeError, match="wants one list of heads"):
             loss_of(wrong)
 
 
@@ -251,10 +405,44 @@ def gate_of_mixed_turned(x, mixed, W_g, b_g):
     return (by_token * torch.sigmoid(x @ W_g + b_g)[..., None]).transpose(1, 2)
 
 
+def gate_by_module(x, mixed, W_g, b_g):
+    gate = HeadGate(*W_g.shape).to(x)
+    gate.W_g.weight.data, gate.W_g.bias.data = W_g.T, b_g
+    return gate(x, mixed)
+
+
+def gate_by_tanh(x, mixed, W_g, b_g):
+    return mixed * (1 + torch.tanh((x @ W_g + b_g) / 2)).mT[..., None] / 2
+
+
+def gate_by_numpy(x, mixed, W_g, b_g):
+    gates = 1 / (1 + np.exp(-(x.numpy() @ W_g.numpy() + b_g.numpy())))
+    return mixed.numpy() * np.swapaxes(gates, 1, 2)[..., None]
+
+
+def gate_in_single(x, mixed, W_g, b_g):
+    return gate_by_einsum(*(a.float() for a in (x, mixed, W_g, b_g)))
+
+
+def gate_text_by_text(x, mixed, W_g, b_g):
+    gates = [torch.sigmoid(one @ W_g + b_g).T for one in x]
+    return [m * g[..., None] for m, g in zip(mixed, gates, strict=True)]
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize(
     "answer",
-    [gate_by_einsum, gate_by_linear, gate_by_hand, gate_of_mixed_turned],
+    [
+        gate_by_einsum,
+        gate_by_linear,
+        gate_by_hand,
+        gate_of_mixed_turned,
+        gate_by_module,
+        gate_by_tanh,
+        gate_by_numpy,
+        gate_in_single,
+        gate_text_by_text,
+    ],
 )
 def test_another_right_gate_passes(answer, seed):
     verdict = judge("causal_gate", answer, seed)
@@ -302,6 +490,15 @@ GATES = [
     (gate(squash=torch.tanh), "gate_tanh"),
     (gate(squash=torch.relu), "gate_relu"),
     (gate(squash=F.silu), "gate_silu"),
+    (gate(squash=torch.exp), "gate_exp"),
+    (gate(squash=lambda z: z.sigmoid() ** 2), "gate_squared"),
+    (gate(squash=lambda z: F.normalize(z.sigmoid(), 1, -1)), "gate_normed"),
+    (
+        gate(squash=lambda z: z.sigmoid() / z.sigmoid().mean(-1, keepdim=True)),
+        "gate_mean_of_one",
+    ),
+    (gate(squash=lambda z: z.sigmoid()[..., :1].expand_as(z)), "gate_of_head_0"),
+    (gate(score=lambda x, W, b: (x @ W + b) / len(W) ** 0.5), "gate_bias_scaled"),
     (gate(squash=lambda z: (z > 0).to(z)), "gate_hard"),
     (gate(squash=lambda z: z.softmax(-1)), "gate_softmax_heads"),
     (gate(squash=lambda z: z.softmax(1)), "gate_softmax_tokens"),
@@ -366,6 +563,22 @@ def test_a_gate_that_peeks_in_a_way_of_its_own_breaks_a_law():
     assert "that token alone" in verdict.text
 
 
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda x, m, W, b: 0.9 * m, "follow that token of x"),
+        (lambda x, m, W, b: m.clone(), "follow that token of x"),
+        (lambda x, m, W, b: m * m.mean(-1, keepdim=True).sigmoid(), "follow that"),
+        (gate(squash=F.softplus), "a number from 0 to 1"),
+        (gate(lambda x: x.sigmoid(), squash=lambda z: z), "a number from 0 to 1"),
+    ],
+)
+def test_a_gate_of_another_kind_breaks_a_law(answer, words):
+    verdict = judge("causal_gate", answer)
+    assert verdict.status == "law", verdict.text
+    assert words in verdict.text
+
+
 # --- copied attention --------------------------------------------------------------
 def by_kl_div(scores, teacher_weights, counted):
     log_s = torch.log_softmax(scores, -1).clamp(min=-1e9)
@@ -410,10 +623,47 @@ def as_a_float(scores, teacher_weights, counted):
     return by_masks(scores, teacher_weights, counted).item()
 
 
+def by_batchmean(scores, teacher_weights, counted):
+    """batchmean, of rows that lie in one axis."""
+    rows = [a.transpose(1, 2)[counted].flatten(0, 1) for a in (scores, teacher_weights)]
+    log_s = torch.log_softmax(rows[0], -1).masked_fill(rows[1] == 0, 0)
+    return F.kl_div(log_s, rows[1], reduction="batchmean")
+
+
+def by_entropies(scores, teacher_weights, counted):
+    s, p = torch.softmax(scores, -1), teacher_weights
+    rows = -torch.xlogy(p, s).sum(-1) - torch.special.entr(p).sum(-1)
+    return torch.masked_select(rows, counted[:, None]).mean()
+
+
+def by_library(scores, teacher_weights, counted):
+    return distill.attention_divergence(scores, teacher_weights, counted[:, None])
+
+
+def in_single(scores, teacher_weights, counted):
+    return by_masks(scores.float(), teacher_weights.float(), counted)
+
+
+def with_a_graph(scores, teacher_weights, counted):
+    return by_masks(scores.clone().requires_grad_(), teacher_weights, counted)
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize(
     "answer",
-    [by_kl_div, by_loops, by_nansum, by_masks, by_distributions, as_a_float],
+    [
+        by_kl_div,
+        by_loops,
+        by_nansum,
+        by_masks,
+        by_distributions,
+        as_a_float,
+        by_batchmean,
+        by_entropies,
+        by_library,
+        in_single,
+        with_a_graph,
+    ],
 )
 def test_another_right_divergence_passes(answer, seed):
     verdict = judge("distil_attention", answer, seed)
@@ -452,7 +702,54 @@ def zeros_counted(rows, counted):
     return (rows * counted[:, None]).mean()
 
 
+def kl_div(reduction, log_s=lambda s: torch.log_softmax(s, -1).clamp(min=-1e9)):
+    return lambda s, p, c: F.kl_div(log_s(s), p, reduction=reduction)
+
+
+def bracket(front, p_log, s_log):
+    """front(p, s) (ln p - ln s), with logarithms as they come."""
+
+    def answer(scores, teacher_weights, counted):
+        s = torch.softmax(scores, -1)
+        apart = p_log(teacher_weights) - s_log(s)
+        rows = (front(teacher_weights, s) * apart).sum(-1)
+        return rows.transpose(1, 2)[counted].mean()
+
+    return answer
+
+
+def late(rows, counted):
+    return rows.nan_to_num().transpose(1, 2)[counted].mean()
+
+
+def softened(scores, teacher_weights, counted):
+    return by_kl_div(scores / 2, (teacher_weights.log() / 2).softmax(-1), counted)
+
+
+def with_entropy(p, log_s):
+    return p * p.log() - p * log_s
+
+
 COPIES = [
+    (kl_div("batchmean"), "looks_kl_div_batchmean"),
+    (kl_div("mean"), "looks_kl_div_mean"),
+    (kl_div("sum"), "looks_kl_div_sum"),
+    (distil(terms=with_entropy), "looks_nan_zero_weight"),
+    (distil(terms=with_entropy, average=late), "looks_nan_rows_zero"),
+    (distil(fill=False, average=late), "looks_hidden_rows_zero"),
+    (softened, "looks_softened"),
+    (lambda s, p, c: 4 * by_kl_div(s, p, c), "looks_times_four"),
+    (bracket(lambda p, s: -s, torch.log, torch.log), "looks_exchanged_infinite"),
+    (bracket(lambda p, s: s, torch.log, torch.log), "looks_student_in_front"),
+    (distil(terms=lambda p, s: torch.xlogy(p, p) - s), "looks_p_once"),
+    (
+        distil(terms=lambda p, s: torch.where(p > 0, p.log() - s, 0.0)),
+        "looks_p_missing",
+    ),
+    (
+        distil(average=lambda r, c: r.reshape(len(r), r.shape[2], -1)[c].mean()),
+        "looks_rows_reshaped",
+    ),
     (article, "looks_article"),
     (distil(lambda s: torch.log_softmax(s.softmax(-1), -1)), "looks_softmax_twice"),
     (distil(lambda s: s.softmax(-1)), "looks_no_log"),
@@ -492,6 +789,40 @@ COPIES = [
 @pytest.mark.parametrize(("answer", "key"), COPIES)
 def test_a_wrong_divergence_is_named(answer, key):
     told("distil_attention", answer, key)
+
+
+TWO = [
+    (
+        kl_div("batchmean", lambda s: torch.log_softmax(s, -1)),
+        {"looks_nan_hidden", "looks_kl_div_batchmean"},
+    ),
+    (
+        kl_div("mean", lambda s: torch.log_softmax(s, -1)),
+        {"looks_nan_hidden", "looks_kl_div_mean"},
+    ),
+    (lambda s, p, c: 4 * softened(s, p, c), {"looks_softened", "looks_times_four"}),
+    (
+        lambda s, p, c: 4 * by_kl_div(s / 2, p, c),
+        {"looks_halved", "looks_times_four"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("answer", "keys"), TWO)
+def test_two_mistakes_in_one_divergence_are_both_named(answer, keys):
+    verdict = judge("distil_attention", answer)
+    assert {m.key for m in verdict.mistakes} == keys, verdict.text
+
+
+def test_nan_at_hidden_keys_is_explained_where_nothing_has_a_name():
+    def wide(scores, teacher_weights, counted):
+        rows = teacher_weights * (teacher_weights - torch.log_softmax(scores, -1))
+        return rows.sum(-1).transpose(1, 2)[counted].mean().exp()
+
+    verdict = judge("distil_attention", wide)
+    assert verdict.status == "nan"
+    assert "0 times -inf is NaN" in verdict.text
+    assert "M14" not in verdict.text  # no row is empty
 
 
 def plain_kl_div(scores, teacher_weights, counted):

@@ -34,6 +34,9 @@ def gate_cases(rng):
     )
 
 
+ONE_LIST = "loss_of wants one list of heads, such as [0, 3]"
+
+
 @dataclass(frozen=True)
 class LossOf:
     """The loss with some heads alone, looked up: losses[bits of the heads]."""
@@ -41,13 +44,19 @@ class LossOf:
     losses: np.ndarray  # (2 ** n_heads,)
     n_heads: int
 
-    def __call__(self, heads):
-        named = [int(head) for head in heads]
-        if len(set(named)) < len(named) or not set(named) <= set(range(self.n_heads)):
-            raise ValueError(
-                f"{named} are no different heads from 0 to {self.n_heads - 1}"
-            )
-        return float(self.losses[sum(2**head for head in named)])
+    def __call__(self, heads, *more):
+        if more or isinstance(heads, str) or not np.iterable(heads):
+            given = ", ".join(str(some) for some in (heads, *more))
+            raise TypeError(f"{ONE_LIST}; it got {given}")
+        heads = list(heads)
+        if any(np.ndim(h) or np.asarray(h).dtype.kind not in "iuf" for h in heads):
+            raise TypeError(f"{ONE_LIST}, of their numbers; it got {heads}")
+        named = [float(head) for head in heads]
+        if not set(named) <= set(range(self.n_heads)):
+            raise ValueError(f"{heads} are not all heads from 0 to {self.n_heads - 1}")
+        if len(set(named)) < len(named):
+            raise ValueError(f"{heads} holds a head twice")
+        return float(self.losses[sum(2 ** int(head) for head in named)])
 
     def __repr__(self):
         return "<function loss_of>"
@@ -77,6 +86,7 @@ def pruning_cases(rng):
     swapped = rng.permutation(6).tolist()
     a, b, c, d, e, f = swapped
     groups = losses_of(rng, 6, [((a, b, c), 2.0), ((d, e), 1.5), ((f,), 0.2)], 0.3)
+    high = losses_of(rng, 6, [((), 2000.0)], 1.0)  # a job that nobody can do
     return (
         Case("twins: 0 and 3 of 4 heads do the same, budget 2", (twins, 4, 2)),
         Case("5 heads, budget 2", (rivals, 5, 2)),
@@ -84,6 +94,7 @@ def pruning_cases(rng):
         Case("6 heads in groups, budget 2", (groups, 6, 2)),
         Case("6 heads, budget 1", (losses_of(rng, 6, [], 1.0), 6, 1)),
         Case("6 heads, budget 4", (losses_of(rng, 6, [], 1.0), 6, 4)),
+        Case("6 heads, budget 3, high losses", (high, 6, 3)),
         Case("7 heads, budget 2", (losses_of(rng, 7, [], 1.0), 7, 2)),
         Case("7 heads, budget 3", (losses_of(rng, 7, [], 1.0), 7, 3)),
         Case("8 heads, budget 4", (losses_of(rng, 8, [], 1.0), 8, 4)),

@@ -228,6 +228,10 @@ MEANINGS: tuple[tuple[str, str, str | Callable[[_Error], str]], ...] = (
     ("AttributeError", r"", meanings.ATTRIBUTE),
     ("UnboundLocalError", r"", meanings.UNBOUND),
     ("NameError", r"", meanings.NAME),
+    ("ValueError", r"list\.remove\(x\)|is not in list", meanings.NOT_IN_LIST),
+    ("IndexError", r"pop index|list assignment index", meanings.PLACE_IN_LIST),
+    ("IndexError", r"shape of the mask", meanings.MASK_FITS),
+    ("RuntimeError", r"size for first two dimensions", _matmul),
     ("IndexError", r"too many indices", meanings.AXIS),
     ("IndexError", r"boolean index", meanings.BOOLEAN_INDEX),
     ("IndexError", r"", meanings.INDEX),
@@ -255,6 +259,9 @@ def why_not_finite(
         return text.ZERO_TIMES_INFINITY
     arrays = [a for a in args if isinstance(a, np.ndarray) and a.dtype.kind == "f"]
     finite = [np.abs(a[np.isfinite(a)]).max(initial=0.0) for a in arrays]
-    if any(np.isneginf(a).any() for a in arrays):
+    hidden = [np.isneginf(a) for a in arrays if np.isneginf(a).any()]
+    if any(a.ndim < 2 or a.all(-1).any() for a in hidden):
         return text.EMPTY_ROW
+    if hidden:
+        return meanings.ZERO_TIMES_HIDDEN
     return text.OVERFLOW if max(finite, default=0.0) > 700 else ""

@@ -75,7 +75,11 @@ EXERCISES = (
         "In each of 20 models it found the best pair of all. With six heads you could "
         "try every set. With the 144 of a BERT, one after the other takes 10 439 "
         "losses, and every set 2^144, a number of 44 digits.",
-        (),
+        (
+            laws.heads_are_returned(),
+            laws.heads_in_rising_order(),
+            laws.least_missed_goes_first(),
+        ),
         "As many numbers as the budget says are wanted.",
     ),
     Exercise(
@@ -95,7 +99,11 @@ EXERCISES = (
         ),
         "Each token asks for itself alone: no mean, so no future and no fillers. It "
         "can stand in any attention, and in one with a cache.",
-        (laws.gates_are_a_tokens_own(),),
+        (
+            laws.gates_are_a_tokens_own(),
+            laws.gates_follow_x(),
+            laws.gates_are_shares(),
+        ),
         "The result has the shape of mixed.",
         tensors=True,
     ),
@@ -120,7 +128,12 @@ EXERCISES = (
         "0 says that both look alike, and ln n that an even student has a one-hot "
         "teacher, whatever the batch, the heads, the length. So a factor in front of "
         "it means the same in every model.",
-        (laws.agreeing_costs_nothing(), laws.fillers_say_nothing()),
+        (
+            laws.agreeing_costs_nothing(),
+            laws.fillers_say_nothing(),
+            laws.each_row_counts(),
+            laws.one_hot_costs_a_logarithm(),
+        ),
         "One number is wanted.",
         tensors=True,
     ),

@@ -91,6 +91,22 @@ ATTRIBUTE = "The object has nothing of that name. Is it misspelt?"
 UNBOUND = "This name is used before it gets a value inside the function."
 NAME = "Nothing has this name. Is it misspelt, or is a cell not run?"
 INDEX = "The index is outside the array. Does the code fix a size?"
+ZERO_TIMES_HIDDEN = (
+    "\nWhere a key is hidden, the score is -inf, and so is its log-softmax. A weight "
+    "times -inf is infinite, and 0 times -inf is NaN: put a finite number there first."
+)
+MASK_FITS = (
+    "In x[mask] the axes of the mask stand for the first axes of x, in their order. Do "
+    "they lie there? transpose exchanges two."
+)
+NOT_IN_LIST = (
+    "What is removed or looked up is not in the list. Has it gone already, or is it a "
+    "place, where a number of the list is meant?"
+)
+PLACE_IN_LIST = (
+    "`pop` and `del` take a place in the list, not a number that stands there; "
+    "left.index(number) says where it stands."
+)
 KEY = "There is no such key. In a dict, d.items() gives each name with its value."
 TOO_LARGE_FOR_HALF = (
     "float16 ends at 65504, and PyTorch refuses to store more (M13). -inf exists in "

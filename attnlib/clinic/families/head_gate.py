@@ -62,6 +62,8 @@ def _asks(x: Float, faults: Faults) -> Float:
         return np.roll(x, 1, axis=1)
     if "gate_of_reversed" in faults:
         return x[:, ::-1]
+    if "gate_of_first_text" in faults:
+        return np.broadcast_to(x[:1], x.shape)
     if "gate_of_batch" in faults:
         return np.broadcast_to(x.mean(axis=0, keepdims=True), x.shape)
     return x
@@ -73,6 +75,8 @@ def _gates(x: Float, W_g: Float, b_g: Float, faults: Faults) -> Float:
         z = z / x.shape[-1] ** 0.5
     if "gate_bias_missing" not in faults and "gate_bias_outside" not in faults:
         z = z - b_g if "gate_bias_subtracted" in faults else z + b_g
+    if "gate_bias_scaled" in faults:
+        z = z / x.shape[-1] ** 0.5
     gates = _squashed(z, faults)
     if "gate_bias_outside" in faults:
         gates = gates + b_g
@@ -82,6 +86,10 @@ def _gates(x: Float, W_g: Float, b_g: Float, faults: Faults) -> Float:
         gates = np.broadcast_to(gates.mean(axis=2, keepdims=True), gates.shape)
     if "gate_normed" in faults:
         gates = gates / gates.sum(axis=2, keepdims=True)
+    if "gate_mean_of_one" in faults:
+        gates = gates / gates.mean(axis=2, keepdims=True)
+    if "gate_of_head_0" in faults:
+        gates = np.broadcast_to(gates[..., :1], gates.shape)
     return np.asarray(gates)
 
 
@@ -100,7 +108,11 @@ def _squashed(z: Float, faults: Faults) -> Float:
     if "gate_softmax_tokens" in faults:
         e = np.exp(z - z.max(axis=1, keepdims=True))
         return np.asarray(e / e.sum(axis=1, keepdims=True))
+    if "gate_exp" in faults:
+        return np.asarray(np.exp(z))
     gates = 1 / (1 + np.exp(-z))
+    if "gate_squared" in faults:
+        return np.asarray(gates**2)
     if "gate_twice" in faults:
         return np.asarray(1 / (1 + np.exp(-gates)))
     if "gate_silu" in faults:
@@ -120,6 +132,7 @@ HEAD_GATE = Family(
             "gate_of_next",
             "gate_of_previous",
             "gate_of_reversed",
+            "gate_of_first_text",
             "gate_of_batch",
         ),
         "bias": (
@@ -127,6 +140,7 @@ HEAD_GATE = Family(
             "gate_bias_outside",
             "gate_bias_subtracted",
             "gate_scaled",
+            "gate_bias_scaled",
         ),
         "squash": (
             "gate_open_ended",
@@ -137,11 +151,15 @@ HEAD_GATE = Family(
             "gate_softmax_tokens",
             "gate_twice",
             "gate_silu",
+            "gate_exp",
+            "gate_squared",
         ),
         "mean": (
             "gate_mean_after",
             "gate_one_for_all",
             "gate_normed",
+            "gate_mean_of_one",
+            "gate_of_head_0",
         ),
         "axes": ("gate_reshaped", "gate_heads_reversed"),
         "applied": (

@@ -70,9 +70,21 @@ def _order(loss_of: LossOf, every: list[int], target: int, faults: Faults) -> li
         return sorted(every, key=lambda h: loss_of([h]))[:n_gone]
     if "prune_last_heads" in faults:
         return every[target:]
+    if "prune_first_heads" in faults:
+        return every[:n_gone]
     kept, order = list(every), []
+    whole = loss_of(every)
     while len(kept) > target:
         losses = [loss_of([k for k in kept if k != h]) for h in kept]
+        if "prune_size_of_change" in faults:
+            losses = [abs(loss - loss_of(kept)) for loss in losses]
+        elif "prune_size_of_change_from_all" in faults:
+            losses = [abs(loss - whole) for loss in losses]
+        elif "prune_off_handed_over" in faults:
+            losses = [loss_of([*order, h]) for h in kept]
+        elif "prune_places_left_out" in faults:
+            n_left = range(len(kept))
+            losses = [loss_of([k for k in kept if k != place]) for place in n_left]
         place = int(np.argmin(losses))
         if "prune_most_missed" in faults:
             place = int(np.argmax(losses))
@@ -100,7 +112,12 @@ PRUNED = Family(
             "prune_best_alone_removed",
             "prune_two_a_round",
             "prune_last_heads",
+            "prune_first_heads",
+            "prune_size_of_change",
+            "prune_size_of_change_from_all",
+            "prune_off_handed_over",
             "prune_place_for_head",
+            "prune_places_left_out",
             "prune_built_up",
             "prune_best_set",
         ),

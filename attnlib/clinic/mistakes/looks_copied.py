@@ -5,7 +5,6 @@ from attnlib.clinic.catalogue import Mistake
 _KL = (
     "The loss of a row is KL(teacher || student), the sum over keys of p (ln p − ln s)."
 )
-_ROWS = "It is the mean over all heads and all real questions."
 _WEIGHTS = (
     "Weights are numbers from 0 to 1: to a softmax they are nearly equal, and what "
     "comes out is nearly even."
@@ -19,6 +18,24 @@ MISTAKES = (
         _WEIGHTS + " Then the sum is divided by the batch, and not by the rows.",
         "log_softmax of the scores for the student, the weights as they are for the "
         "teacher, and a mean over rows.",
+    ),
+    Mistake(
+        "looks_article_scores",
+        "M44",
+        "The loss of the article, with scores for the student",
+        _WEIGHTS + " That is so for the teacher's here, and a hidden key, which gets a "
+        "weight by it, costs infinitely much.",
+        "log_softmax of the scores for the student, the weights as they are for the "
+        "teacher, no temperature, and a mean over rows.",
+    ),
+    Mistake(
+        "looks_article_rows",
+        "M44",
+        "The loss of the article, averaged over rows: weights go through a softmax "
+        "once more",
+        _WEIGHTS,
+        "log_softmax of the scores for the student, the weights as they are for the "
+        "teacher, and no temperature.",
     ),
     Mistake(
         "looks_score_distance",
@@ -66,6 +83,21 @@ MISTAKES = (
         "No temperature: attention has its own scale.",
     ),
     Mistake(
+        "looks_softened",
+        "",
+        "Both are softened by a temperature",
+        "That is Hinton's way with answers. Where a teacher looks 90% at one key, the "
+        "student is asked to look there less.",
+        "No temperature: attention has its own scale.",
+    ),
+    Mistake(
+        "looks_times_four",
+        "",
+        "The loss is multiplied by 4, the square of a temperature",
+        "That factor belongs to a temperature of 2, and the task has none.",
+        "Leave T out.",
+    ),
+    Mistake(
         "looks_over_queries",
         "",
         "The softmax runs down the queries",
@@ -109,6 +141,29 @@ MISTAKES = (
         "Put any finite number in the place of −∞, before the product.",
     ),
     Mistake(
+        "looks_nan_zero_weight",
+        "M44",
+        "A weight of 0 gives NaN",
+        "The logarithm of 0 is −∞, and 0 · (−∞) is NaN. p ln p has to be 0 there.",
+        "torch.xlogy(p, p), or replace what is 0 before the logarithm.",
+    ),
+    Mistake(
+        "looks_nan_rows_zero",
+        "M44",
+        "NaN is replaced too late: whole rows are lost",
+        "One key of weight 0 makes the sum of its row NaN, and then the whole row "
+        "counts as 0.",
+        "Replace what is not finite before the sum over keys.",
+    ),
+    Mistake(
+        "looks_hidden_rows_zero",
+        "M44",
+        "NaN is replaced too late: rows with a hidden key are lost",
+        "One hidden key makes the sum of its row NaN, and then the whole row counts "
+        "as 0.",
+        "Replace what is not finite before the sum over keys.",
+    ),
+    Mistake(
         "looks_epsilon",
         "",
         "A number inside the logarithms is too large",
@@ -123,6 +178,36 @@ MISTAKES = (
         _KL + " The other way round, a student is forgiven for not looking where its "
         "teacher looks.",
         "Whose weights stand in front of the bracket?",
+    ),
+    Mistake(
+        "looks_exchanged_infinite",
+        "M44",
+        "Student and teacher are exchanged",
+        _KL + " The other way round, it is infinite where the teacher does not look "
+        "at a key and the student does.",
+        "Whose weights stand in front of the bracket?",
+    ),
+    Mistake(
+        "looks_student_in_front",
+        "M44",
+        "The student's weights stand in front of the bracket",
+        _KL + " p are the teacher's weights, in front as well.",
+        "Whose weights stand in front of the bracket?",
+    ),
+    Mistake(
+        "looks_p_once",
+        "",
+        "p stands in front of ln p alone",
+        _KL + " It is a factor of the whole bracket: p ln p − p ln s.",
+        "The teacher's weights times ln s, too.",
+    ),
+    Mistake(
+        "looks_p_missing",
+        "",
+        "p in front of the bracket is missing",
+        _KL + " Without it, keys that the teacher hardly looks at count as much as "
+        "the others.",
+        "The teacher's weights times the difference.",
     ),
     Mistake(
         "looks_halfway",
@@ -158,79 +243,5 @@ MISTAKES = (
         "The logarithms are to base 2",
         "ln is the natural logarithm, as torch.log.",
         "torch.log, torch.log_softmax.",
-    ),
-    Mistake(
-        "looks_fillers_counted",
-        "",
-        "Fillers are counted as questions",
-        "What a filler looks at means nothing, and copying it takes strength from "
-        "what does.",
-        "Leave out the rows where counted is False.",
-    ),
-    Mistake(
-        "looks_first_texts_rows",
-        "",
-        "The fillers of the first text are taken for those of all",
-        "Each text has fillers of its own.",
-        "counted has an axis for the texts.",
-    ),
-    Mistake(
-        "looks_fillers_alone",
-        "",
-        "The fillers are counted, and the questions left out",
-        "True in counted says: a real question.",
-        "The other half.",
-    ),
-    Mistake(
-        "looks_fillers_as_zeros",
-        "",
-        "Fillers add 0, and are counted all the same",
-        _ROWS + " A batch with many fillers would seem to be well copied.",
-        "Divide by the number of rows that count.",
-    ),
-    Mistake(
-        "looks_batchmean",
-        "M44",
-        "Divided by the batch, not by the rows",
-        _ROWS + " reduction='batchmean' divides by the first axis alone, so the loss "
-        "grows with heads and questions.",
-        "How many rows were summed up?",
-        "pytorch/pytorch#5282",
-    ),
-    Mistake(
-        "looks_mean_of_keys",
-        "M44",
-        "The mean is taken over keys as well",
-        _KL + " reduction='mean' divides by the keys, too.",
-        "A sum over keys; a mean over rows.",
-        "HikariTJU/LD#74",
-    ),
-    Mistake(
-        "looks_summed",
-        "",
-        "The sum over rows is taken, not the mean",
-        _ROWS,
-        "How many rows were summed up?",
-    ),
-    Mistake(
-        "looks_heads_summed",
-        "",
-        "The heads are summed up",
-        _ROWS,
-        "Divide by the heads, too.",
-    ),
-    Mistake(
-        "looks_rows_summed",
-        "",
-        "The rows are summed up, and only the heads averaged",
-        _ROWS,
-        "Divide by the rows, too.",
-    ),
-    Mistake(
-        "looks_mean_of_texts",
-        "",
-        "A mean over texts of means over questions",
-        "A text with one question would count as much as one with three.",
-        "One sum over all rows, divided by their number.",
     ),
 )

@@ -6,6 +6,10 @@ _ANEW = (
     "Of two heads that do the same, each is missed little while the other is there. "
     "Once one has gone, the other is missed."
 )
+_BETTER = (
+    "Without some heads the loss is lower than with them, and those go first. By the "
+    "size of the change they would stay."
+)
 _WANTED = "The heads that are kept are wanted, by their numbers, in rising order."
 
 MISTAKES = (
@@ -59,6 +63,45 @@ MISTAKES = (
         "The first heads are kept, whatever the losses",
         "Nothing was measured.",
         "loss_of says what is missed.",
+    ),
+    Mistake(
+        "prune_first_heads",
+        "",
+        "The first heads go, whatever the losses",
+        "The losses of a round are all the same, or none was looked at.",
+        "Does the list that loss_of is given leave out one head? "
+        "kept[:i] + kept[i + 1:] does.",
+    ),
+    Mistake(
+        "prune_size_of_change",
+        "",
+        "The head goes that changes the loss least, up or down",
+        _BETTER,
+        "The lowest loss says who goes, without abs.",
+    ),
+    Mistake(
+        "prune_size_of_change_from_all",
+        "",
+        "The head goes that keeps the loss nearest to that of all heads",
+        _BETTER,
+        "The lowest loss says who goes, without abs.",
+    ),
+    Mistake(
+        "prune_off_handed_over",
+        "",
+        "loss_of is given the heads that are off",
+        "loss_of is a function of the heads that are *on*. Yours asks for the loss "
+        "with those that have gone, and one more.",
+        "Hand it all heads that are left, but one.",
+    ),
+    Mistake(
+        "prune_places_left_out",
+        "",
+        "A place in the list is taken for the number of a head, and left out",
+        "After the first round, the head at place 2 need not be head 2. Where it has "
+        "gone already, nothing is left out.",
+        "Let the loop run over the heads that are left, not over "
+        "range(len(...)) of them.",
     ),
     Mistake(
         "prune_place_for_head",

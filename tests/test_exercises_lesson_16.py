@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -98,6 +100,38 @@ def nan_mended(out, log_sum_exp, part_out, part_log):
     return [a[:, None] * out + b[:, None] * part_out, log]
 
 
+def row_by_row_in_floats(out, log_sum_exp, part_out, part_log):
+    rows, logs = [], []
+    for row, a, part, b in zip(out, log_sum_exp, part_out, part_log, strict=True):
+        m = max(a, b)
+        total = math.exp(a - m) + math.exp(b - m) if m > -INF else 0
+        logs.append(m + math.log(total) if total else m)
+        shares = [math.exp(x - m) / total if total else 0 for x in (a, b)]
+        rows.append([shares[0] * x + shares[1] * y for x, y in zip(row, part)])  # noqa: B905
+    return np.array(rows), np.array(logs)
+
+
+def stacked(out, log_sum_exp, part_out, part_log):
+    logs = np.stack([log_sum_exp, part_log])
+    log = np.logaddexp.reduce(logs)
+    shares = np.exp(logs - np.maximum(log, np.finfo(float).min))
+    return np.einsum("pq,pqd->qd", shares, np.stack([out, part_out])), log
+
+
+def in_single(out, log_sum_exp, part_out, part_log):
+    sides = (a.astype(np.float32) for a in (out, log_sum_exp, part_out, part_log))
+    return nan_mended(*sides)
+
+
+def only_where_seen(out, log_sum_exp, part_out, part_log):
+    found, logs, seen = out.copy(), log_sum_exp.copy(), part_log > -INF
+    log = np.logaddexp(log_sum_exp, part_log)[seen]
+    found[seen] *= np.exp(log_sum_exp[seen] - log)[:, None]
+    found[seen] += np.exp(part_log[seen] - log)[:, None] * part_out[seen]
+    logs[seen] = log
+    return found, logs
+
+
 def in_loops(rank, other, n_ranks, n_local):
     mask = np.zeros((n_local, n_local), bool)
     for i in range(n_local):
@@ -125,6 +159,25 @@ def by_the_library(rank, other, n_ranks, n_local):
     return placement.tokens(other)[None, :] <= placement.tokens(rank)[:, None]
 
 
+def by_floor(rank, other, n_ranks, n_local):
+    return np.tri(n_local, k=(rank - other) // n_ranks, dtype=bool)
+
+
+def in_lists(rank, other, n_ranks, n_local):
+    at = [[r + n_ranks * i for i in range(n_local)] for r in (rank, other)]
+    return [[key <= query for key in at[1]] for query in at[0]]
+
+
+def in_one_array(n, n_ranks, n_heads, n_kv_heads, d_k, itemsize):
+    whole = 2 * n * n_kv_heads * d_k * itemsize
+    return np.array([whole, 2 * whole]) - whole // n_ranks
+
+
+def in_one_tensor(n, n_ranks, n_heads, n_kv_heads, d_k, itemsize):
+    block = torch.tensor(2 * n // n_ranks * n_kv_heads * d_k * itemsize)
+    return torch.stack([(n_ranks - 1) * block, (2 * n_ranks - 1) * block])
+
+
 def by_floats(n, n_ranks, n_heads, n_kv_heads, d_k, itemsize):
     keys = (n_ranks - 1) / n_ranks * n * n_kv_heads * 2 * d_k * itemsize
     return keys, keys + n * n_kv_heads * 2 * d_k * itemsize
@@ -149,9 +202,33 @@ def hop_by_hop(n, n_ranks, n_heads, n_kv_heads, d_k, itemsize):
 
 
 OTHER = {
-    "ring_step": (by_hand, by_sigmoid, query_by_query, by_torch, nan_mended),
-    "may_see": (in_loops, by_tril, of_the_whole, by_arange, by_the_library),
-    "ring_bytes": (by_floats, by_the_cost_model, hop_by_hop),
+    "ring_step": (
+        by_hand,
+        by_sigmoid,
+        query_by_query,
+        by_torch,
+        nan_mended,
+        row_by_row_in_floats,
+        stacked,
+        in_single,
+        only_where_seen,
+    ),
+    "may_see": (
+        in_loops,
+        by_tril,
+        of_the_whole,
+        by_arange,
+        by_the_library,
+        by_floor,
+        in_lists,
+    ),
+    "ring_bytes": (
+        by_floats,
+        by_the_cost_model,
+        hop_by_hop,
+        in_one_array,
+        in_one_tensor,
+    ),
 }
 
 
@@ -171,6 +248,18 @@ SHARES = "np.exp(log_sum_exp - base), np.exp(part_log - base)"
 OUT = "mine[:, None] * out + theirs[:, None] * part_out"
 STEPS = (
     (("mine[:, None] * out + theirs[:, None] * part_out", "(out + part_out) / 2"), "join_averaged"),  # noqa: E501
+    ((SHARES, "np.array([np.isfinite(log_sum_exp), np.isfinite(part_log)]) / np.maximum(1.0 * np.isfinite(log_sum_exp) + np.isfinite(part_log), 1)"), "join_averaged_where_seen"),  # noqa: E501
+    ((SHARES, "log_sum_exp - base, part_log - base"), "join_logs_subtracted"),
+    ((SHARES, "np.exp(log_sum_exp) / np.exp(log), np.exp(part_log) / np.exp(log)"), "join_shares_bare"),  # noqa: E501
+    ((LOG, "np.log(np.exp(log_sum_exp) + np.exp(part_log))"), (SHARES, "np.exp(log_sum_exp) / np.exp(log), np.exp(part_log) / np.exp(log)"), "join_exponentials_bare"),  # noqa: E501
+    ((BASE, "np.where(log == -np.inf, 0, np.maximum(log_sum_exp, part_log))"), "join_from_larger"),  # noqa: E501
+    (("theirs[:, None] *", "mine[:, None] *"), "join_share_for_both"),
+    ((f"return {OUT}, log", f"seen = np.isfinite(log_sum_exp) & np.isfinite(part_log)\n    return np.where(seen[:, None], {OUT}, 0), np.where(seen, log, -np.inf)"), "join_one_empty_dropped"),  # noqa: E501
+    ((f"return {OUT}, log", f"seen = np.isfinite(log_sum_exp)\n    return np.where(seen[:, None], {OUT}, out), np.where(seen, log, log_sum_exp)"), "join_empty_stays"),  # noqa: E501
+    (("log = np.logaddexp", "log_sum_exp, part_log = (np.where(np.isinf(x), 0, x) for x in (log_sum_exp, part_log))\n    log = np.logaddexp"), "join_empty_as_zero"),  # noqa: E501
+    (("log = np.logaddexp", "log_sum_exp, part_log = (np.where(np.isinf(x), -1e9, x) for x in (log_sum_exp, part_log))\n    log = np.logaddexp"), "join_minus_billion"),  # noqa: E501
+    (("part_out, log\n", "part_out, np.nan_to_num(log)\n"), "join_log_finite"),
+    (("part_out, log\n", "part_out, log - np.where(np.isinf(log), 0, np.maximum(log_sum_exp, part_log))\n"), "join_larger_not_added"),  # noqa: E501
     ((OUT, "out + part_out"), "join_added"),
     ((SHARES, "log_sum_exp / (log_sum_exp + part_log), part_log / (log_sum_exp + part_log)"), "join_by_logs"),  # noqa: E501
     ((SHARES, "log_sum_exp >= part_log, log_sum_exp < part_log"), "join_larger_only"),
@@ -200,6 +289,10 @@ SEEN = (
     ((MINE, "rank * n_local + np.arange(n_local)"), (THEIRS, "other * n_local + np.arange"), "see_blocks"),  # noqa: E501
     ((MINE, "np.arange(n_local)"), (THEIRS, "np.arange"), "see_places_only"),
     ((MINE, "rank + np.zeros(n_local)"), (THEIRS, "other + np.zeros"), "see_ranks_only"),  # noqa: E501
+    ((MINE, "rank * n_ranks + np.arange(n_local)"), (THEIRS, "other * n_ranks + np.arange"), "see_runs_of_n_ranks"),  # noqa: E501
+    ((RETURN, "theirs <= mine[:, None] + n_ranks"), "see_one_ahead"),
+    ((RETURN, "(theirs <= mine[:, None]) & (rank == other)"), "see_own_rank_only"),
+    ((RETURN, "(theirs <= mine[:, None]) | (rank != other)"), "see_other_ranks_whole"),
     (("n_ranks * np", "n_local * np"), "see_strides_of_n_local"),
     (("n_ranks * np", "np"), "see_neighbours"),
     ((RETURN, "mine <= theirs[:, None]"), "see_ranks_exchanged"),
@@ -227,6 +320,12 @@ SENT = (
     ((" * 2 *", " * 4 *"), "ring_received_too"),
     ((BOTH, "n_ranks * block, 2 * n_ranks * block"), "ring_all_hops"),
     ((BOTH, "block, 2 * block"), "ring_one_hop"),
+    (("d_k * itemsize", "d_k * 2"), "ring_two_bytes"),
+    ((BOTH, "n_ranks * block, (2 * n_ranks - 1) * block"), "ring_forward_home"),
+    ((BOTH, "block, 3 * block"), "ring_two_ranks"),
+    ((BOTH, "(n_ranks - 1) * block, 2 * n_ranks * block"), "ring_keys_home"),
+    ((BOTH, "(n_ranks - 1) * block, (n_ranks - 1) * block + n_ranks * block * max(4, itemsize) // itemsize"), "ring_gradients_wide"),  # noqa: E501
+    ((BOTH, "(n_ranks - 1) * block, (2 * n_ranks - 1) * block + n * n_heads * d_k * itemsize"), "ring_gradients_of_queries"),  # noqa: E501
     ((BOTH, "(n_ranks - 1) * block, 2 * (n_ranks - 1) * block"), "ring_gradients_not_home"),  # noqa: E501
     ((BOTH, "(n_ranks - 1) * block, (n_ranks - 1) * block"), "ring_gradients_missing"),
     ((BOTH, "(n_ranks - 1) * block, n_ranks * block"), "ring_keys_not_again"),
@@ -282,3 +381,57 @@ def test_the_number_that_gave_it_away():
     assert "forward you count 1,024 bytes, and there are 2,048" in told
     told = judge("may_see", changed("may_see", ("n_ranks * np", "np"))).text
     assert "pairs yours opens" in told
+
+
+# --- wrong answers without a name ---------------------------------------------------
+def largest_of_all(out, log_sum_exp, part_out, part_log):
+    """One base for all queries: no case but one has logs that lie far apart."""
+    logs = np.stack([log_sum_exp, part_log])
+    shares = np.exp(logs - logs[np.isfinite(logs)].max())
+    total = shares.sum(axis=0)
+    log = logs[np.isfinite(logs)].max() + np.log(total)
+    shares = shares / np.where(total == 0, 1, total)
+    return shares[0][:, None] * out + shares[1][:, None] * part_out, log
+
+
+def test_one_base_for_all_queries_does_not_pass():
+    for seed in range(3):
+        with np.errstate(all="ignore"):
+            verdict = judge("ring_step", largest_of_all, seed)
+        assert not verdict.passed
+        assert "logs far apart" in verdict.text
+
+
+MEAN = "np.full(len(log), np.mean"
+LAWS = (
+    ("ring_step", ((SHARES, f"{MEAN}(np.exp(log_sum_exp - base))), {MEAN}(np.exp(part_log - base)))"),), "each query has shares of its own"),  # noqa: E501
+    ("ring_step", ((OUT, f"({OUT}) / 3"),), "yours gives 0.333 for query 0. Its two shares"),  # noqa: E501
+    ("ring_step", ((OUT, "4 / 11 * out + 7 / 11 * part_out"),), "Of the new part no query sees anything"),  # noqa: E501
+    ("ring_step", ((SHARES, "1 - np.exp(part_log - base) ** 2 * np.isfinite(log), np.exp(part_log - base) ** 2"),), "parts may be joined in any order"),  # noqa: E501
+    ("ring_step", ((LOG, "np.logaddexp2(log_sum_exp, part_log)"), ("np.exp", "np.exp2")), "0.193, log(2 e^L)"),  # noqa: E501
+    ("ring_step", ((LOG, "np.logaddexp(np.minimum(log_sum_exp, 300), np.minimum(part_log, 300))"), (SHARES, "np.exp(np.minimum(log_sum_exp, 300) - base), np.exp(np.minimum(part_log, 300) - base)")), "with 800 added to all logs"),  # noqa: E501
+    ("may_see", ((RETURN, "theirs < mine[:, None] + rank"),), "does not see itself in yours"),  # noqa: E501
+    ("may_see", ((RETURN, "(theirs <= mine[:, None])[::-1]"),), "each sees the other"),
+    ("may_see", ((RETURN, "(theirs <= mine[:, None]) & (theirs > 0)"),), "does not see itself"),  # noqa: E501
+    ("may_see", (("n_ranks * np", "4 * np"),), "key 0 of rank 4 is token 4. In yours each sees"),  # noqa: E501
+    ("ring_bytes", (("d_k * itemsize", "d_k * 8"),), "With itemsize twice as large, your forward count is 1 times"),  # noqa: E501
+    ("ring_bytes", (("* d_k", "* d_k**2"),), "With d_k twice as large, your forward count is 4 times"),  # noqa: E501
+    ("ring_bytes", ((" * 2 * n_kv_heads", " * (n_heads + n_kv_heads)"),), "With n_kv_heads twice as large"),  # noqa: E501
+    ("ring_bytes", ((BOTH, "(n_ranks - 1) * block, (2 * n_ranks + 1) * block"),), "yours sends 5, 7 and 9 blocks backward, and should send 3, 5 and 7"),  # noqa: E501
+    ("ring_bytes", ((BOTH, "n_ranks // 2 * block, n_ranks * block"),), "yours sends 1, 1 and 2 blocks forward"),  # noqa: E501
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "pairs", "said"), LAWS)
+def test_a_slip_without_a_name_is_shown_on_a_law(name, pairs, said):
+    with np.errstate(all="ignore"):
+        verdict = judge(name, changed(name, *pairs))
+    assert verdict.status == "law", verdict.text
+    assert said in " ".join(verdict.text.split())
+
+
+def test_in_half_the_numbers_are_said_to_be_coarse_and_no_law_is_blamed():
+    def half(*args):
+        return tuple(a.astype(np.float16) for a in get("ring_step").solution(*args))
+
+    assert "It is float16" in judge("ring_step", half).text

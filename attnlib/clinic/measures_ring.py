@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from attnlib.clinic.families.ring import MAY_SEE, RING_BYTES, RING_STEP
+from attnlib.clinic.families.ring import MAY_SEE, RING_STEP
+from attnlib.clinic.families.ring_bytes import RING_BYTES
 from attnlib.clinic.measures_cost import of
 from attnlib.clinic.sight import Sight, number
 

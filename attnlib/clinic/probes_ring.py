@@ -21,6 +21,10 @@ def ring_step_cases(rng):
         out[list(rows)], log[list(rows)] = 0, -np.inf
         return out, log
 
+    def moved(side, *by):
+        out, log = side
+        return out, log + np.array(by)
+
     def named(side, which):
         out, log = side
         out[:] = np.eye(2)[which]
@@ -40,6 +44,9 @@ def ring_step_cases(rng):
         case("the part that was smaller", side(5, 3, 2, 4), side(5, 3, -1, 1)),
         case("logs above 709", side(2, 3, 712, 714), side(2, 3, 712, 714)),
         case("logs below -745", side(2, 5, -752, -750), side(2, 5, -752, -750)),
+        case("logs far apart",
+             moved(side(4, 5, 1, 2), 800, -900, -800, 0),
+             moved(side(4, 5, 1, 2), -900, 800, -803, 0)),
         case("nothing so far", hidden(side(3, 2, 0, 1), 0, 1, 2), side(3, 2, -1, 2)),
         case("a query that sees nothing of this block", side(4, 3, 1, 2),
              hidden(side(4, 3, 0, 2), 1)),

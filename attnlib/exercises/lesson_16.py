@@ -3,13 +3,25 @@
 
 import numpy as np
 
-from attnlib.clinic.families.ring import MAY_SEE, RING_BYTES, RING_STEP
+from attnlib.clinic.families.ring import MAY_SEE, RING_STEP
+from attnlib.clinic.families.ring_bytes import RING_BYTES
 from attnlib.clinic.probes_ring import (
     may_see_cases,
     ring_bytes_cases,
     ring_step_cases,
 )
 from attnlib.exercises.exercise import Exercise, Part
+from attnlib.exercises.laws_ring import (
+    a_query_is_joined_by_itself,
+    all_logs_moved,
+    an_empty_part_changes_nothing,
+    blocks_by_ranks,
+    joined_to_itself,
+    one_of_two_sees_the_other,
+    ones_stay_ones,
+    twice_as_much,
+    which_side_comes_first,
+)
 
 
 def ring_step(out, log_sum_exp, part_out, part_log):
@@ -76,6 +88,14 @@ EXERCISES = (
         ),
         "That is all that a rank has to do with a block, apart from attention itself. "
         "It does not ask in what order blocks come, so a ring will do.",
+        (
+            ones_stay_ones(),
+            an_empty_part_changes_nothing(),
+            a_query_is_joined_by_itself(),
+            which_side_comes_first(),
+            joined_to_itself(),
+            all_logs_moved(),
+        ),
         advice="A share is one number a query: share[:, None] makes it fit out.",
     ),
     Exercise(
@@ -96,6 +116,7 @@ EXERCISES = (
         "It is a triangle in either case: with its diagonal if the other rank comes "
         "first in every stripe, and without if not. So every rank has nearly the same "
         "work at every step.",
+        (one_of_two_sees_the_other(),),
     ),
     Exercise(
         "ring_bytes",
@@ -114,5 +135,6 @@ EXERCISES = (
         ),
         "Nearly the whole of keys and values passes through every rank, however many "
         "there are: (n_ranks - 1) / n_ranks of it. Only n_kv_heads makes it less.",
+        (twice_as_much(), blocks_by_ranks()),
     ),
 )

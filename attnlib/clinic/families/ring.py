@@ -1,4 +1,4 @@
-"""What a rank of a ring computes and sends, with every mistake built in."""
+"""What a rank of a ring computes, with every mistake built in."""
 
 from __future__ import annotations
 
@@ -21,10 +21,21 @@ def ring_step(
 ) -> tuple[Float, Float]:
     """Join what was found so far to what was found among one more block of keys."""
     one, two = log_sum_exp, part_log
+    if "join_empty_as_zero" in faults:
+        one, two = (np.where(np.isneginf(log), 0, log) for log in (one, two))
+    elif "join_minus_billion" in faults:
+        one, two = np.maximum(one, -1e9), np.maximum(two, -1e9)
     log = _joined(one, two, faults)
     base = log if "join_empty_nan" in faults else np.where(np.isneginf(log), 0, log)
     mine, theirs = _shares(one, two, base, faults)
     found = mine[:, None] * out + theirs[:, None] * part_out
+    if "join_one_empty_dropped" in faults:
+        empty = np.isneginf(one) | np.isneginf(two)
+        found, log = np.where(empty[:, None], 0, found), np.where(empty, -np.inf, log)
+    elif "join_empty_stays" in faults:
+        empty = np.isneginf(one)
+        found, log = np.where(empty[:, None], out, found), np.where(empty, one, log)
+    larger = _larger(one, two)
     returned = {
         "join_returns_max": np.maximum(one, two),
         "join_returns_sum": one + two,
@@ -32,9 +43,17 @@ def ring_step(
         "join_log_of_part": two,
         "join_returns_total": np.exp(one) + np.exp(two),
         "join_guard_stored": base,
+        "join_log_finite": np.nan_to_num(log.astype(np.float64)),
+        "join_larger_not_added": np.log(np.exp(one - larger) + np.exp(two - larger)),
     }
     log = next((returned[key] for key in faults & returned.keys()), log)
     return (log, found) if "join_exchanged" in faults else (found, log)
+
+
+def _larger(one: Float, two: Float) -> Float:
+    """The larger log, as a base that is never -inf."""
+    larger = np.maximum(one, two)
+    return np.where(np.isneginf(larger), 0, larger)
 
 
 def _joined(one: Float, two: Float, faults: Faults) -> Float:
@@ -42,7 +61,7 @@ def _joined(one: Float, two: Float, faults: Faults) -> Float:
         return np.maximum(one, two)
     if "join_log_is_sum" in faults:
         return np.asarray(one + two)
-    if "join_not_stable" in faults:
+    if faults & {"join_not_stable", "join_exponentials_bare"}:
         return np.asarray(np.log(np.exp(one) + np.exp(two)))
     return np.logaddexp(one, two)
 
@@ -51,6 +70,10 @@ def _shares(one: Float, two: Float, base: Float, faults: Faults) -> tuple[Float,
     ones = np.ones_like(one)
     if "join_averaged" in faults:
         return ones / 2, ones / 2
+    if "join_averaged_where_seen" in faults:
+        seen = [np.where(np.isneginf(log), 0.0, 1.0) for log in (one, two)]
+        total = np.maximum(seen[0] + seen[1], 1)
+        return seen[0] / total, seen[1] / total
     if "join_added" in faults:
         return ones, ones
     if "join_by_logs" in faults:
@@ -59,6 +82,15 @@ def _shares(one: Float, two: Float, base: Float, faults: Faults) -> tuple[Float,
         return np.where(one >= two, 1.0, 0.0), np.where(one >= two, 0.0, 1.0)
     if "join_not_divided" in faults:
         return np.exp(one), np.exp(two)
+    if faults & {"join_shares_bare", "join_exponentials_bare"}:
+        total = np.exp(one) + np.exp(two)
+        return np.exp(one) / total, np.exp(two) / total
+    if "join_logs_subtracted" in faults:
+        # One log less the joined one, written so that float32 does not round it away.
+        return -np.logaddexp(0, two - one), -np.logaddexp(0, one - two)
+    if "join_from_larger" in faults:
+        larger = _larger(one, two)
+        return np.exp(one - larger), np.exp(two - larger)
     if "join_part_only" in faults:
         return 0 * ones, ones
     if "join_old_kept" in faults:
@@ -66,6 +98,8 @@ def _shares(one: Float, two: Float, base: Float, faults: Faults) -> tuple[Float,
     mine, theirs = np.exp(one - base), np.exp(two - base)
     if "join_shares_exchanged" in faults:
         return theirs, mine
+    if "join_share_for_both" in faults:
+        return mine, mine
     if "join_old_not_shrunk" in faults:
         return ones, theirs
     if "join_part_not_shrunk" in faults:
@@ -88,6 +122,8 @@ def may_see(
     mine, theirs = rank + n_ranks * step, other + n_ranks * step
     if "see_blocks" in faults:
         mine, theirs = rank * n_local + step, other * n_local + step
+    elif "see_runs_of_n_ranks" in faults:
+        mine, theirs = rank * n_ranks + step, other * n_ranks + step
     elif "see_places_only" in faults:
         mine = theirs = step
     elif "see_ranks_only" in faults:
@@ -104,67 +140,15 @@ def may_see(
         allowed = j < i
     elif "causal_mirrored" in faults:
         allowed = j >= i
+    elif "see_one_ahead" in faults:
+        allowed = j <= i + n_ranks
     elif "causal_missing" in faults:
         allowed = np.ones_like(allowed)
+    if rank != other and "see_own_rank_only" in faults:
+        allowed = np.zeros_like(allowed)
+    elif rank != other and "see_other_ranks_whole" in faults:
+        allowed = np.ones_like(allowed)
     return hand_over(allowed, faults)
-
-
-def ring_bytes(
-    n: int,
-    n_ranks: int,
-    n_heads: int,
-    n_kv_heads: int,
-    d_k: int,
-    itemsize: int,
-    *,
-    faults: Faults = RIGHT,
-) -> tuple[float, float]:
-    """What one rank sends, forward and backward: whole blocks of keys and values."""
-    tokens: float = n if "ring_whole_text" in faults else n / n_ranks
-    heads: float = 2 * n_kv_heads
-    if "ring_keys_only" in faults:
-        heads = n_kv_heads
-    elif "ring_all_heads" in faults:
-        heads = 2 * n_heads
-    elif "ring_queries_too" in faults:
-        heads = n_heads + 2 * n_kv_heads
-    elif "ring_heads_missing" in faults:
-        heads = 2
-    elif "ring_heads_per_group" in faults:
-        heads = 2 * n_heads / n_kv_heads
-    width: float = d_k
-    if "ring_width_missing" in faults:
-        width = 1
-    elif "ring_width_divided" in faults:
-        width = d_k / n_heads
-    size: float = itemsize
-    if "ring_numbers" in faults:
-        size = 1
-    elif "ring_bits" in faults:
-        size = 8 * itemsize
-    block = tokens * heads * width * size
-    if "ring_received_too" in faults:
-        block = 2 * block
-    others = n_ranks - 1
-    keys, grads = others, n_ranks
-    if "ring_all_hops" in faults:
-        others = keys = n_ranks
-    elif "ring_one_hop" in faults:
-        others = keys = grads = 1
-    elif "ring_two_hops_less" in faults:
-        others, keys, grads = others - 1, keys - 1, grads - 1
-    if "ring_gradients_not_home" in faults:
-        grads = n_ranks - 1
-    elif "ring_gradients_missing" in faults:
-        grads = 0
-    elif "ring_keys_not_again" in faults:
-        keys = 0
-    forward, backward = others * block, (keys + grads) * block
-    if "ring_backward_is_all" in faults:
-        backward = forward + backward
-    if "ring_exchanged" in faults:
-        return backward, forward
-    return forward, backward
 
 
 RING_STEP = Family(
@@ -173,20 +157,36 @@ RING_STEP = Family(
     {
         "shares": (
             "join_averaged",
+            "join_averaged_where_seen",
             "join_added",
             "join_by_logs",
             "join_larger_only",
             "join_not_divided",
+            "join_shares_bare",
+            "join_logs_subtracted",
+            "join_from_larger",
             "join_part_only",
             "join_old_kept",
             "join_shares_exchanged",
+            "join_share_for_both",
             "join_old_not_shrunk",
             "join_part_not_shrunk",
             "join_shares_inverted",
             "join_over_queries",
         ),
-        "log": ("join_log_is_max", "join_log_is_sum", "join_not_stable"),
-        "empty": ("join_empty_nan",),
+        "log": (
+            "join_log_is_max",
+            "join_log_is_sum",
+            "join_not_stable",
+            "join_exponentials_bare",
+        ),
+        "empty": (
+            "join_empty_nan",
+            "join_one_empty_dropped",
+            "join_empty_stays",
+            "join_empty_as_zero",
+            "join_minus_billion",
+        ),
         "returned": (
             "join_returns_max",
             "join_returns_sum",
@@ -194,6 +194,8 @@ RING_STEP = Family(
             "join_log_of_part",
             "join_returns_total",
             "join_guard_stored",
+            "join_log_finite",
+            "join_larger_not_added",
         ),
         "order": ("join_exchanged",),
     },
@@ -204,41 +206,21 @@ MAY_SEE = Family(
     {
         "tokens": (
             "see_blocks",
+            "see_runs_of_n_ranks",
             "see_places_only",
             "see_ranks_only",
             "see_strides_of_n_local",
             "see_neighbours",
             "see_ranks_exchanged",
         ),
-        "rule": ("diagonal_missing", "causal_mirrored", "causal_missing"),
+        "rule": (
+            "diagonal_missing",
+            "causal_mirrored",
+            "see_one_ahead",
+            "causal_missing",
+        ),
+        "other ranks": ("see_own_rank_only", "see_other_ranks_whole"),
         "handed over": HANDED_OVER,
     },
     see_mask,
-)
-RING_BYTES = Family(
-    "ring_bytes",
-    ring_bytes,
-    {
-        "tokens": ("ring_whole_text",),
-        "heads": (
-            "ring_keys_only",
-            "ring_all_heads",
-            "ring_queries_too",
-            "ring_heads_missing",
-            "ring_heads_per_group",
-        ),
-        "width": ("ring_width_missing", "ring_width_divided"),
-        "size": ("ring_numbers", "ring_bits"),
-        "both": ("ring_received_too",),
-        "hops": ("ring_all_hops", "ring_one_hop", "ring_two_hops_less"),
-        "backward": (
-            "ring_gradients_not_home",
-            "ring_gradients_missing",
-            "ring_keys_not_again",
-        ),
-        "returned": (
-            "ring_backward_is_all",
-            "ring_exchanged",
-        ),
-    },
 )

@@ -23,6 +23,13 @@ MISTAKES = (
         "What does a side with one good key count beside one with many poor ones?",
     ),
     Mistake(
+        "join_averaged_where_seen",
+        "",
+        "Where both sides saw something, they are averaged",
+        _SHARE + " They are equal only where both logs are.",
+        "What does a side with one good key count beside one with many poor ones?",
+    ),
+    Mistake(
         "join_added",
         "",
         "The two sides are added",
@@ -51,6 +58,27 @@ MISTAKES = (
         "What should come out if all values are 1?",
     ),
     Mistake(
+        "join_shares_bare",
+        "",
+        "The shares are made of bare exponentials, which overflow",
+        _SHARE + " e^800 is infinity in float64, and e^-800 is 0.",
+        "Subtract the joined log first, then take the exponential.",
+    ),
+    Mistake(
+        "join_logs_subtracted",
+        "",
+        "The logs are subtracted, and no exponential is taken",
+        _SHARE + " Its log minus the joined log is never above 0.",
+        "What is still between a log and a share?",
+    ),
+    Mistake(
+        "join_from_larger",
+        "",
+        "The exponentials are measured from the larger log, and not divided",
+        _SHARE + " Measured from the larger one, they sum to more than 1.",
+        "What should come out if all values are 1?",
+    ),
+    Mistake(
         "join_part_only",
         "",
         "What was found before is dropped",
@@ -68,6 +96,13 @@ MISTAKES = (
         "join_shares_exchanged",
         "",
         "Each side counts by the share of the other",
+        _SHARE,
+        "Which log belongs to which out?",
+    ),
+    Mistake(
+        "join_share_for_both",
+        "",
+        "Both sides count by the share of the old one",
         _SHARE,
         "Which log belongs to which out?",
     ),
@@ -121,12 +156,49 @@ MISTAKES = (
         "The lesson has a function of NumPy that does it without overflow.",
     ),
     Mistake(
+        "join_exponentials_bare",
+        "",
+        "The bare exponentials are summed, and overflow",
+        _SHARE + " e^800 is infinity in float64, and infinity / infinity is NaN.",
+        "The lesson has a function of NumPy that joins logs without overflow.",
+    ),
+    Mistake(
         "join_empty_nan",
         "",
         "A query that saw nothing on either side becomes NaN",
         "There both logs are -inf, and so is the joined one: -inf minus -inf is NaN. "
         "Its out should stay at zeros.",
         "Subtract 0 where the joined log is -inf.",
+    ),
+    Mistake(
+        "join_one_empty_dropped",
+        "",
+        "A query that saw nothing on one side loses what it saw on the other",
+        "It takes the other side as it is: there its share is 1. Only a query that saw "
+        "nothing on both sides stays at zeros.",
+        "What is the share of a side with a log of -inf?",
+    ),
+    Mistake(
+        "join_empty_stays",
+        "",
+        "A query that had seen nothing stays so, whatever the new part brings",
+        "It takes the new part as it is: there the share of the new part is 1.",
+        "What is the share of a side with a log of -inf, and of the other one?",
+    ),
+    Mistake(
+        "join_empty_as_zero",
+        "",
+        "A log of -inf is replaced by 0 before the logs are joined",
+        "A log of 0 says that something was seen, with a sum of 1. A side that saw "
+        "nothing then gets a share.",
+        "Where is the stand-in needed: in the logs, or in what is subtracted?",
+    ),
+    Mistake(
+        "join_minus_billion",
+        "",
+        "A log of -inf is replaced by a finite number, and comes out again",
+        "Where nothing was seen, the log stays -inf: the next step asks for just that.",
+        "Keep the logs, and use the stand-in only in what is subtracted.",
     ),
     Mistake(
         "join_returns_max",
@@ -171,6 +243,21 @@ MISTAKES = (
         "Use the stand-in inside, and return the log itself.",
     ),
     Mistake(
+        "join_log_finite",
+        "",
+        "The joined log of an empty query is returned as a finite number",
+        "Where nothing was seen, the log stays -inf. np.nan_to_num makes it the lowest "
+        "number there is.",
+        "Mend the shares, and leave the log alone.",
+    ),
+    Mistake(
+        "join_larger_not_added",
+        "",
+        "The larger log was subtracted, and is not added again",
+        _LOG + " The log of the sum of what is left is measured from the larger log.",
+        "What is log(e^L1 + e^L2), if e^m is taken out of the sum?",
+    ),
+    Mistake(
         "join_exchanged",
         "",
         "out and the log are returned in the other order",
@@ -182,6 +269,13 @@ MISTAKES = (
         "",
         "The tokens are placed in blocks, not in stripes",
         _STRIPE + " In blocks rank 0 sees nothing of any other rank.",
+        "Which tokens has rank 1 of 2?",
+    ),
+    Mistake(
+        "see_runs_of_n_ranks",
+        "",
+        "The tokens of a rank are placed side by side, from rank * n_ranks on",
+        _STRIPE,
         "Which tokens has rank 1 of 2?",
     ),
     Mistake(
@@ -218,5 +312,26 @@ MISTAKES = (
         "The tokens of the two ranks are exchanged",
         _STRIPE + " The queries lie on `rank`, the keys on `other`.",
         "Which of the two has the rows?",
+    ),
+    Mistake(
+        "see_one_ahead",
+        "",
+        "A query sees one key more than it may",
+        _STRIPE + " The key after it stands n_ranks further on.",
+        "Is key i + 1 of the same rank before query i, or after it?",
+    ),
+    Mistake(
+        "see_own_rank_only",
+        "",
+        "Nothing is seen of other ranks",
+        _STRIPE + " The tokens before it lie on all ranks.",
+        "What is the second block good for, if nobody may look at it?",
+    ),
+    Mistake(
+        "see_other_ranks_whole",
+        "",
+        "All of every other rank is seen",
+        _STRIPE + " Each rank holds late tokens as well.",
+        "Where in the text is the last token of the other rank?",
     ),
 )

@@ -80,6 +80,13 @@ MISTAKES = (
         "Which argument did you not use?",
     ),
     Mistake(
+        "ring_two_bytes",
+        "",
+        "2 bytes are counted for each number, whatever itemsize is",
+        _BLOCK,
+        "Which argument did you not use?",
+    ),
+    Mistake(
         "ring_bits",
         "",
         "Bits are counted, not bytes",
@@ -89,9 +96,9 @@ MISTAKES = (
     Mistake(
         "ring_received_too",
         "",
-        "Twice as much: what is received is counted as well",
+        "Twice as much: a 2 too many, or what is received is counted as well",
         _BLOCK + " What one rank sends is wanted; it receives as much.",
-        "Count what is sent.",
+        "Where does the 2 for keys and values stand? Is there another one?",
     ),
     Mistake(
         "ring_all_hops",
@@ -101,11 +108,25 @@ MISTAKES = (
         "Two ranks: how often is a block sent?",
     ),
     Mistake(
+        "ring_forward_home",
+        "",
+        "Forward each block is sent home",
+        _HOPS + " After n_ranks hops a block would be at home again, unused.",
+        "Two ranks: how often is a block sent?",
+    ),
+    Mistake(
         "ring_one_hop",
         "",
         "One hop is counted",
         _HOPS,
         "Four ranks: how many blocks does each have to see?",
+    ),
+    Mistake(
+        "ring_two_ranks",
+        "",
+        "Hops are counted as if there were 2 ranks",
+        _HOPS + " " + _BACK,
+        "Which argument did you not use?",
     ),
     Mistake(
         "ring_two_hops_less",
@@ -134,6 +155,28 @@ MISTAKES = (
         "Keys and values do not go round again",
         _BACK + " No rank has kept the blocks of the others.",
         "What does a tile need in its backward pass?",
+    ),
+    Mistake(
+        "ring_keys_home",
+        "",
+        "Backward keys and values are sent home",
+        _BACK + " At home nobody needs them. Their gradients are needed there.",
+        "Which of the two must arrive at home?",
+    ),
+    Mistake(
+        "ring_gradients_wide",
+        "",
+        "Gradients are counted with 4 bytes, where numbers have 2",
+        "Here a gradient has itemsize bytes as well. `cost.ring_traffic` takes 4 bytes "
+        "for it, or more, unless it is told grad_itemsize.",
+        "How many bytes has a gradient, by the docstring?",
+    ),
+    Mistake(
+        "ring_gradients_of_queries",
+        "",
+        "The gradients of the queries are sent as well",
+        _BACK + " Queries stay at home, and so do their gradients.",
+        "Whose gradients get something from every rank?",
     ),
     Mistake(
         "ring_backward_is_all",

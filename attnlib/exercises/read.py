@@ -59,6 +59,9 @@ def _read(value: object, parts: Sequence[Part], wanted: Sequence[str]) -> Read:
         values: Sequence[object] = (value,)
     else:
         names = tuple(part.name for part in parts)
+        if not any(part.axes for part in parts) and not is_a(value, tuple, list):
+            row = plain(value)  # numbers may come in one array, in their order
+            value = value if isinstance(row, str) or row.ndim != 1 else list(row)
         if not is_a(value, tuple, list):
             return Read(sentence=text.one_for_many(_kind(value), names))
         if len(value) != len(parts):

@@ -237,6 +237,13 @@ def test_a_name_of_python_is_not_taken_from_below() -> None:
     assert run(found("def f(x): return sum(x)", "sum = 0", "def max(): 0"))[0]([2]) == 2
 
 
+def test_a_global_counter() -> None:
+    count = "def f():\n    global n\n    n += 1\n    return n"
+    assert run(found("n = 4", count))[0]() == 5
+    given = found("def f():\n    global n\n    n = 1\n    return n")
+    assert (run(given)[0](), given.notes) == (1, ())
+
+
 def test_what_changes_a_value_is_kept_and_what_uses_a_module_is_not() -> None:
     cells = [
         "import torch\nfrom torch import nn\nimport numpy as np",

@@ -119,7 +119,8 @@ def test_who_handed_in(tmp_path: Path, names: list[str], expected: list[str]) ->
     if len(expected) > 1 and not any(name.endswith(".py") for name in names):
         above = tmp_path.parent / f"{tmp_path.name}-zip"
         put(above, "submissions.zip", content=packed(*names))
-        assert list(dict.fromkeys(one.student for one in find(above))) == students
+        for whole in (above, above / "submissions.zip"):
+            assert list(dict.fromkeys(one.student for one in find(whole))) == students
 
 
 def test_teams_with_a_number_are_no_copies(tmp_path: Path) -> None:
@@ -312,7 +313,7 @@ def test_a_large_file_is_told_from_its_size(
 
 
 def test_there_must_be_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(NotADirectoryError, match="There is no folder"):
+    with pytest.raises(NotADirectoryError, match="There is no folder or zip archive"):
         find(tmp_path / "nowhere")
     assert find(tmp_path) == []
 
@@ -451,6 +452,12 @@ def test_names_in_the_letters_of_a_country(tmp_path: Path) -> None:
     found = find(tmp_path)
     assert [one.student for one in found] == ["Jürgen", "李雷"]
     assert [one.data for one in found] == [NOTEBOOK, NOTEBOOK]
+
+
+@pytest.mark.parametrize("name", ["\0x.ipynb", ".", "./", "a//", "x" * 3000, "\\", "?"])
+def test_names_that_are_none(tmp_path: Path, name: str) -> None:
+    data = packed("a" * len(name), "b.ipynb").replace(b"a" * len(name), name.encode())
+    assert hostile(tmp_path, data).data == NOTEBOOK
 
 
 def test_names_that_would_write_elsewhere_on_the_screen(tmp_path: Path) -> None:

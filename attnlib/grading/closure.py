@@ -251,7 +251,8 @@ class _Closure:
         if self.steps >= MOST_STEPS:
             yield f"{self.name} needs too many statements; some are left out."
         star = any(s.kind == "star" for s in self.program.statements)
-        for name in sorted(self.unknown)[: 0 if star else 10]:
+        written = {name for s in self._chosen() for name in s.writes}
+        for name in sorted(self.unknown - written)[: 0 if star else 10]:
             for cell in self.program.broken:
                 if cell.defines(name):
                     yield (

@@ -99,15 +99,20 @@ def find(folder: Path | str) -> list[Handed]:
 
     Args:
         folder: holds files, or a folder or archive for each student, or what Moodle,
-            Canvas, Blackboard, Brightspace, Sakai or nbgrader give out.
+            Canvas, Blackboard, Brightspace, Sakai or nbgrader give out. It may be the
+            archive that they give out, as it is.
 
     Raises:
-        NotADirectoryError: there is no such folder.
+        NotADirectoryError: there is no such folder or archive.
     """
     folder = Path(folder)
-    if not folder.is_dir():
-        raise NotADirectoryError(f"There is no folder {folder}.")
-    files = sorted(filter(_of_a_student, _walk(folder, ())), key=lambda f: f.parts)
+    if folder.is_file() and _ZIP.search(folder.name):
+        there = _Unpacking(folder).files((folder.name,), 0.0)
+    elif folder.is_dir():
+        there = _walk(folder, ())
+    else:
+        raise NotADirectoryError(f"There is no folder or zip archive {folder}.")
+    files = sorted(filter(_of_a_student, there), key=lambda file: file.parts)
     origins = students.origins([file.parts for file in files])
     groups: dict[tuple[str, str], list[tuple[_File, students.Origin]]] = {}
     for file, origin in zip(files, origins, strict=True):

@@ -213,4 +213,5 @@ def _functions(table: symtable.SymbolTable, later: set[str], writes: set[str]) -
             if symbol.is_global() and symbol.is_referenced():
                 later.add(symbol.get_name())
             if symbol.is_declared_global() and symbol.is_assigned():
-                writes.add(symbol.get_name())
+                writes.add(symbol.get_name())  # and reads it, in `n += 1`
+                later.add(symbol.get_name())

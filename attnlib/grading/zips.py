@@ -91,8 +91,9 @@ class Archive:
     def entries(self) -> Iterator[Entry]:
         """The files of the archive, folders left out."""
         for index, info in enumerate(self._zip.infolist()):
-            parts, problem = _path(_name(info))
-            if parts and not info.is_dir():
+            name = _name(info).replace("\\", "/")
+            parts, problem = _path(name)
+            if parts and not name.endswith("/"):
                 problem = problem or _refused(info, LARGEST_INNER)
                 yield Entry(index, parts, info.file_size, _when(info), problem)
 
@@ -164,7 +165,6 @@ def _name(info: zipfile.ZipInfo) -> str:
 
 def _path(name: str) -> tuple[tuple[str, ...], str]:
     """The parts of an entry's name, and what is wrong with it."""
-    name = name.replace("\\", "/")
     parts = [part for part in name.split("/") if part not in ("", ".")]
     problem = ""
     if ".." in parts:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import stat
 import threading
 import time
 from pathlib import Path
@@ -122,3 +124,20 @@ def stops(rank, n_ranks, folder):
     """All are stopped, as by a debugger: they do not even answer."""
     Path(folder, str(rank)).write_text(str(os.getpid()), encoding="utf-8")
     os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def mute(rank, n_ranks, bad):
+    """One rank closes the pipe by which it answers, and lives on."""
+    if rank == bad:
+        for fd in range(3, 256):
+            with contextlib.suppress(OSError):
+                if stat.S_ISFIFO(os.fstat(fd).st_mode):
+                    os.close(fd)
+        time.sleep(100)
+    dist.barrier()
+
+
+def prints(rank, n_ranks):
+    """A rank says how far it came, and raises."""
+    print("so far")
+    raise ValueError("no farther")

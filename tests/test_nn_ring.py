@@ -84,6 +84,21 @@ def test_shares_put_together_are_the_whole(kind):
         placement.share(x[:, 1:], 0)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_rank_that_there_is_not_is_refused(kind):
+    placement = kind(24, 4)
+    said = rf"{kind.__name__}\(n=24, n_ranks=4\) has ranks 0 to 3, but {{}}=4"
+    for call, name in (
+        (lambda: placement.tokens(4), "rank"),
+        (lambda: placement.look(4, 0, causal=False), "rank"),
+        (lambda: placement.look(0, 4, causal=True), "other"),
+    ):
+        with pytest.raises(ShapeError, match=said.format(name)):
+            call()
+    with pytest.raises(ShapeError, match="rank must be at least 0, but it is -1"):
+        placement.share(normal(24, 3), -1)
+
+
 def test_a_text_that_cannot_be_shared_evenly_is_refused():
     with pytest.raises(
         ShapeError, match=r"n=10 tokens are not a multiple of n_ranks = 4"

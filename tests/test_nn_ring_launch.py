@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from ring_workers import greets, killed, returns_a_lock, spins, stops
+from ring_workers import greets, killed, mute, prints, returns_a_lock, spins, stops
 
 from attnlib.nn.ring import RankError, faults, launch, run_ranks
 from attnlib.shapes import ShapeError
@@ -122,6 +122,27 @@ def test_ranks_that_are_stopped_and_cannot_answer(tmp_path):
     assert not any(alive(pid) for pid in pids(tmp_path, 2))
 
 
+def test_ranks_that_have_not_started_in_time(monkeypatch):
+    monkeypatch.setattr(launch, "START", 0.3)  # to import torch takes longer
+    with pytest.raises(RankError, match=r"^after 0\.3 s 2 of 2 ranks had not started"):
+        run_ranks(greets, 2, seconds=5)
+
+
+@POSIX
+def test_a_rank_that_lives_and_can_say_nothing():
+    with pytest.raises(RankError) as caught:
+        run_ranks(mute, 2, 1)
+    assert str(caught.value) == (
+        "rank 1 of 2 closed the pipe by which it answers; all processes were ended."
+    )
+
+
+def test_what_was_printed_before_the_end_is_among_the_details():
+    with pytest.raises(RankError, match="rank 0 of 1 raised ValueError") as caught:
+        run_ranks(prints, 1)
+    assert caught.value.details.endswith("It had printed:\nso far\n")
+
+
 def test_a_result_that_cannot_be_sent():
     with pytest.raises(RankError, match="rank 0 of 1 raised TypeError: cannot pickle"):
         run_ranks(returns_a_lock, 1)
@@ -218,6 +239,13 @@ def test_ranks_end_when_the_process_that_started_them_is_killed(tmp_path):
         assert all(map(alive, ranks))
         os.kill(parent.pid, signal.SIGKILL)
         assert soon(lambda: not any(map(alive, ranks)))
+
+
+@pytest.mark.parametrize("seconds", [0, -1.0, float("nan"), float("inf"), 2e6])
+def test_times_that_are_none(seconds, started):
+    with pytest.raises(ValueError, match=r"seconds must be above 0.*it is "):
+        run_ranks(greets, 2, seconds=seconds)
+    assert started == []
 
 
 def test_ports_that_are_none(started):

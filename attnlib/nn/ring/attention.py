@@ -34,9 +34,10 @@ def ring_attention(
 
     Every rank calls this with its own tokens. In n_ranks steps the blocks of keys and
     values go once round; each is joined to what was found so far by its log-sum-exp,
-    while the next one is on its way. No rank ever holds more than two blocks, and no
-    score leaves the rank that made it. In the backward pass keys and values go round
-    once more, and their gradients with them, one step further: home.
+    while the next one is on its way. Beside its own, no rank ever holds more than two
+    blocks of keys and values, and no score leaves the rank that made it. In the
+    backward pass they go round once more, and their gradients behind them, one step
+    further: home.
 
     All ranks must call it, and all must call backward, as with any collective.
 
@@ -64,7 +65,9 @@ def ring_attention(
             second derivative was asked for.
 
     Cost: the FLOPs of attention divided by n_ranks, if the placement is balanced;
-        `attnlib.cost.ring_traffic` bytes sent; memory for two blocks.
+        `attnlib.cost.ring_traffic` bytes sent; memory for two more blocks, and in the
+        backward pass for three of gradients. A block is made wider in float32 if it
+        is not, while it is computed with.
     Source: Liu, Zaharia and Abbeel 2023; Brandon et al. 2023 for stripes.
     Lesson: 16.
 

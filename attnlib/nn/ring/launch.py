@@ -32,7 +32,8 @@ class RankError(RuntimeError):
 
     Attributes:
         rank: which one, or None if it cannot be said.
-        details: its traceback, or what it wrote last, for those who look for the cause.
+        details: its traceback and what it had printed, or what it wrote to its standard
+            error at the end, for those who look for the cause.
     """
 
     def __init__(self, said: str, rank: int | None = None, details: str = "") -> None:
@@ -73,7 +74,7 @@ def run_ranks(
         RankError: a rank raised or died, the time was over, or the port is taken.
         TypeError: the worker is no function that can be imported.
         ShapeError: n_ranks is less than 1, or the port less than 0.
-        ValueError: the port is more than 65535.
+        ValueError: the port is above 65535, or seconds not in (0, a million].
 
     Cost: each process imports torch, 1 to 3 s and about 100 MB of its own.
     Source: the store and the groups of torch.distributed.
@@ -88,6 +89,10 @@ of a module, not of a notebook or of another function.
     n_ranks = size("n_ranks", n_ranks, least=1)
     if port is not None and size("port", port) > 65535:
         raise ValueError(f"port must be at most 65535, but it is {port}.")
+    if not 0 < seconds <= 1e6:
+        raise ValueError(
+            f"seconds must be above 0 and at most a million, but it is {seconds}."
+        )
     payload = pickle.dumps((_importable(worker), args))
     life = START + seconds + 10  # nobody should need it
     task = {
@@ -137,18 +142,23 @@ class Team:
 
     def results(self, n_ranks: int, seconds: float, port: int | None) -> list[Any]:
         """Wait for all ranks; raise as soon as it is clear that one has failed."""
-        deadline, ready = time.monotonic() + START, 0
+        deadline, ready = time.monotonic() + START, set[int]()
         found: dict[int, list[Any]] = {}
         while len(found) < n_ranks:
-            rank, *message = self._next(deadline, n_ranks, set(found), seconds)
+            news = self._next(deadline)
+            if news is None and len(ready) < n_ranks:
+                raise self._late(START, "started", set(range(n_ranks)) - ready)
+            if news is None:
+                raise self._late(seconds, "finished", set(range(n_ranks)) - set(found))
+            rank, *message = news
             if message[0] == "port":
                 if message[1] is None:
                     raise RankError(_taken(port, message[2]), 0)
                 for box in self.post:
                     box.put(message[1])
             elif message[0] == "ready":
-                ready += 1
-                if ready == n_ranks:
+                ready.add(rank)
+                if len(ready) == n_ranks:
                     deadline = time.monotonic() + seconds
             elif message[0] == "done":
                 found[rank] = message[1:]
@@ -176,17 +186,13 @@ class Team:
         for log in self.logs:
             log.close()
 
-    def _next(
-        self, deadline: float, n_ranks: int, done: set[int], seconds: float
-    ) -> tuple[Any, ...]:
-        """The next message, or an error when there is no more time for one."""
-        while True:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise self._late(n_ranks, done, seconds)
+    def _next(self, deadline: float) -> tuple[Any, ...] | None:
+        """The next message, or None when there is no more time for one."""
+        while (left := deadline - time.monotonic()) > 0:
             with contextlib.suppress(queue.Empty):
                 # In short waits, or Windows would not see an interrupt.
                 return self.news.get(timeout=min(left, 0.2))
+        return None
 
     def _failed(self, first: tuple[Any, ...], n_ranks: int) -> RankError:
         """What to say of the first failure.
@@ -204,20 +210,27 @@ class Team:
         rank, kind, *rest = (gone or raised)[0]
         ended = "all processes were ended."
         if kind == "gone":
-            code = self.processes[rank].wait(timeout=5)
-            how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-            said = f"rank {rank} of {n_ranks} died ({how}); {ended}"
+            said = f"rank {rank} of {n_ranks} {self._end_of(rank)}; {ended}"
             return RankError(said, rank, self._log(rank))
-        name, text, trace, _ = rest
+        name, text, trace, printed = rest
+        trace += f"\nIt had printed:\n{printed}" if printed else ""
         text = text.strip().splitlines()[0].rstrip(".") if text.strip() else ""
         what = f"{name}: {text}" if text else name
         return RankError(
             f"rank {rank} of {n_ranks} raised {what}; {ended}", rank, trace
         )
 
-    def _late(self, n_ranks: int, done: set[int], seconds: float) -> RankError:
+    def _end_of(self, rank: int) -> str:
+        """How a rank ended that tells no more."""
+        try:
+            code = self.processes[rank].wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            return "closed the pipe by which it answers"
+        how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+        return f"died ({how})"
+
+    def _late(self, seconds: float, what: str, waiting: set[int]) -> RankError:
         """What to say when the time is over: where each rank stands."""
-        waiting = [rank for rank in range(n_ranks) if rank not in done]
         for rank in waiting:
             self.post[rank].put("where")
         places: dict[int, str] = {}
@@ -229,9 +242,10 @@ class Team:
                     places[rank] = rest[0]
         where = ", ".join(
             f"rank {rank} was in {places.get(rank) or 'no place that it could tell'}"
-            for rank in waiting
+            for rank in sorted(waiting)
         )
-        said = f"after {seconds:g} s {len(waiting)} of {n_ranks} ranks had not finished"
+        number = f"{len(waiting)} of {len(self.processes)}"
+        said = f"after {seconds:g} s {number} ranks had not {what}"
         return RankError(f"{said}: {where}; all processes were ended.")
 
     def _write(self, process: subprocess.Popen[bytes], rank: int) -> None:

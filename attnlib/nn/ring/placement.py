@@ -62,19 +62,27 @@ class Placement(ABC):
         return self.n // self.n_ranks
 
     @abstractmethod
-    def tokens(self, rank: int) -> Tensor:
-        """Where in the text the tokens of a rank stand, rising: (n_local,)."""
+    def _tokens(self, rank: int) -> Tensor:
+        """What `tokens` returns."""
 
     @abstractmethod
-    def before(self, rank: int, other: int) -> Look | None:
-        """What `rank` sees of the keys of `other` under a causal mask, if anything."""
+    def _before(self, rank: int, other: int) -> Look | None:
+        """What `look` returns under a causal mask."""
+
+    def tokens(self, rank: int) -> Tensor:
+        """Where in the text the tokens of a rank stand, rising: (n_local,)."""
+        return self._tokens(self._known("rank", rank))
 
     def look(
         self, rank: int, other: int, *, causal: bool, n_q: int | None = None
     ) -> Look | None:
-        """What `rank` sees of the keys of `other`; n_q queries, if not as many."""
+        """What `rank` sees of the keys of `other`, if anything.
+
+        It has n_q queries, if there is no mask and they are not as many as its keys.
+        """
+        rank, other = self._known("rank", rank), self._known("other", other)
         if causal:
-            return self.before(rank, other)
+            return self._before(rank, other)
         return Look((0, self.n_local if n_q is None else n_q), (0, self.n_local), False)
 
     def pairs(self, *, causal: bool) -> list[list[int]]:
@@ -103,15 +111,22 @@ class Placement(ABC):
         places = torch.cat([self.tokens(rank) for rank in range(self.n_ranks)])
         return torch.cat(shares, dim=-2)[..., places.argsort(), :]
 
+    def _known(self, name: str, rank: int) -> int:
+        rank = size(name, rank)
+        if rank >= self.n_ranks:
+            raise ShapeError(
+                f"{self} has ranks 0 to {self.n_ranks - 1}, but {name}={rank}."
+            )
+        return rank
+
 
 class Blocks(Placement):
     """Rank r holds the r-th block of the text."""
 
-    def tokens(self, rank: int) -> Tensor:
-        """Where in the text the tokens of a rank stand: (n_local,)."""
+    def _tokens(self, rank: int) -> Tensor:
         return torch.arange(self.n_local) + rank * self.n_local
 
-    def before(self, rank: int, other: int) -> Look | None:
+    def _before(self, rank: int, other: int) -> Look | None:
         """All of what came before, a triangle of its own block, nothing after."""
         every = (0, self.n_local)
         return Look(every, every, rank == other) if other <= rank else None
@@ -120,11 +135,10 @@ class Blocks(Placement):
 class Stripes(Placement):
     """Rank r holds tokens r, r + n_ranks, r + 2 n_ranks, and so on."""
 
-    def tokens(self, rank: int) -> Tensor:
-        """Where in the text the tokens of a rank stand: (n_local,)."""
+    def _tokens(self, rank: int) -> Tensor:
         return torch.arange(rank, self.n, self.n_ranks)
 
-    def before(self, rank: int, other: int) -> Look | None:
+    def _before(self, rank: int, other: int) -> Look | None:
         """A triangle: with its diagonal, if `other` comes first in every stripe."""
         late = int(other > rank)  # then query i sees the keys before i, and not key i
         if late == self.n_local:
@@ -137,13 +151,12 @@ class Zigzag(Placement):
 
     PIECES = 2
 
-    def tokens(self, rank: int) -> Tensor:
-        """Where in the text the tokens of a rank stand: (n_local,)."""
+    def _tokens(self, rank: int) -> Tensor:
         half = torch.arange(self.n_local // 2)
         from_end = 2 * self.n_ranks - 1 - rank
         return torch.cat([half + len(half) * piece for piece in (rank, from_end)])
 
-    def before(self, rank: int, other: int) -> Look | None:
+    def _before(self, rank: int, other: int) -> Look | None:
         """All see the first half of an outer rank; the second half all of an inner."""
         every, middle = (0, self.n_local), self.n_local // 2
         if rank == other:

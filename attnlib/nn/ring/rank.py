@@ -29,7 +29,7 @@ from datetime import timedelta
 from typing import IO, Any
 
 HERE = "127.0.0.1"  # nobody outside this machine can connect
-GONE, LATE = 3, 4  # how it ends when its parent is gone, or its time is over
+GONE = 3  # how it ends when its parent is gone
 
 
 class Parent:

@@ -114,7 +114,7 @@ class Channel:
         self._write(head + said, until, also)
         for array in plain:
             if array.nbytes:
-                self._write(memoryview(array.reshape(-1)).cast("B"), until, also)
+                self._write(array.reshape(-1).view(np.uint8).data, until, also)
 
     def receive(
         self, seconds: float | None = None, also: Also | None = None

@@ -19,6 +19,7 @@ from attnlib.grading.inside.kernel import (
     PR_SET_PDEATHSIG,
     READ_ALL,
     drop_rights,
+    gain_nothing,
     prctl,
 )
 from attnlib.grading.inside.processes import size
@@ -67,6 +68,8 @@ def confine(settings: Settings, line: int, output: int) -> socket.socket:
         with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as at:
             at.write("1000")  # when memory runs out, it is the first to go
     _limits(settings)
+    if LINUX:
+        gain_nothing()
     if settings["uid"] is not None:
         # A Python below the home of root can be read by root alone. To read is not to
         # see: what may be seen at all, the sandbox says.

@@ -56,14 +56,19 @@ def syscall(number: int, *arguments: object) -> int:
     return done
 
 
+def gain_nothing() -> None:
+    """No program that is started from now on has a right that this one has not."""
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    for right in range(64):
+        with contextlib.suppress(OSError):  # it may not, or there is no such right
+            prctl(PR_CAPBSET_DROP, right)
+
+
 def drop_rights(keep: int = 0) -> None:
     """Give up all rights of root, but for the bits of `keep`, if it has those.
 
     Who is root still then becomes a user like others, who happens to own root's files.
     """
-    for right in range(64):
-        with contextlib.suppress(OSError):  # it may not, or there is no such right
-            prctl(PR_CAPBSET_DROP, right)
     number = CAPSET.get(platform.machine())
     if number is None:
         return

@@ -69,7 +69,8 @@ class Sandbox:
         Args:
             control: the number of its socket. Its settings come from standard input.
         """
-        return [python(), "-S", "-B", "-c", START, str(control)]
+        # The room is a mark by which its processes can be found.
+        return [python(), "-S", "-B", "-c", START, str(control), str(self.room)]
 
     def settings(
         self, limits: Limits, torch: bool, serve: str, user: int
@@ -95,7 +96,7 @@ class Sandbox:
         }
 
     def environment(self) -> dict[str, str]:
-        """All that it sees of the environment. The room is a mark to find it by."""
+        """All that it sees of the environment."""
         return ENVIRONMENT | {"ATTNLIB_ROOM": str(self.room)}
 
 

@@ -293,6 +293,32 @@ def test_the_room_reaches_the_end_through_a_global_token_alone(name, reaches):
     assert (moved > 1e-9) == reaches
 
 
+def test_without_the_first_head_nothing_knows_a_place():
+    ids = intents.help_desk("en").known.ids[:1, :6]
+    turned = torch.tensor([4, 0, 5, 2, 1, 3])
+    made = model("full")
+    with torch.no_grad():
+        moved = made(ids[:, turned]) - made(ids)[:, turned]
+        assert moved.abs().max() > 1e-3
+        made.W_o[:, : desk.D_MODEL // 2] = 0  # what the first head has found
+        moved = made(ids[:, turned]) - made(ids)[:, turned]
+        assert moved.abs().max() < 1e-12
+
+
+@pytest.mark.parametrize(("away", "seen"), [(0, True), (3, True), (4, False)])
+def test_a_bag_in_a_call_holds_three_on_each_side(away, seen):
+    ids = torch.zeros(1, 20, dtype=torch.long)
+    made, other = model("bag"), ids.clone()
+    other[0, 10 + away] = 9
+    with torch.no_grad():
+        assert (made(other)[0, 10] != made(ids)[0, 10]).any() == seen
+
+
+def test_there_may_be_fewer_global_tokens():
+    assert desk.way("global", 20, side=2, n_global=1) == desk.Window(2, 1)
+    assert desk.way("global", 5) == desk.Window(8, 5)
+
+
 def test_the_flops_are_those_that_torch_counts():
     n = 64
     ids = torch.zeros(1, n, dtype=torch.long)

@@ -1,6 +1,9 @@
 """A small model for the help desk, around seven ways to attend.
 
-    tokens -> 2 layers of attention and MLP, half RoPE -> an intent for each token
+    tokens -> 2 layers of attention and MLP -> an intent for each token
+
+Of the two heads, RoPE turns the first: it can tell near from far. The second knows no
+distance, so that it finds what it looks for wherever that stands.
 
 A single request has the mean of its tokens' logits. In a call each token is asked for
 the intent of its request, and the last one for the room.
@@ -28,14 +31,14 @@ from attnlib.nn.heads import merge_heads, split_heads
 from attnlib.nn.intents import HelpDesk, Requests
 from attnlib.nn.rotary import Rotary
 from attnlib.nn.windows import window_attention
-from attnlib.positions import rope_frequencies
 from attnlib.shapes import size
 
 NAMES = ("bag", "full", "window", "global", "low rank", "pooled", "linear")
 NEAR, N_SHORT = 8, 16  # keys on each side of a window; mixtures of low rank
 N_GLOBAL = 8  # tokens at the start, that hold the room
+NEAR_OF_BAG = 3  # a bag in a call is a mean over so many on each side, and its own
 D_MODEL, N_HEADS, D_MLP, N_LAYERS = 32, 2, 64, 2
-N_TURNED = 4  # pairs of each head's 8 that RoPE turns; the others know no distance
+ROPE_BASE = 100.0  # so that the slowest pair turns once in 350 tokens
 
 Attend = Callable[..., Tensor]  # (q, k, v, real) -> out; real may be None
 
@@ -97,6 +100,7 @@ def way(
     n: int,
     *,
     side: int = NEAR,
+    n_global: int = N_GLOBAL,
     generator: torch.Generator | None = None,
 ) -> Attend | None:
     """Make one of the seven ways.
@@ -105,6 +109,7 @@ def way(
         name: one of `NAMES`; "bag" has no attention.
         n: how many tokens a text has, at most: low rank has a column for each.
         side: how many keys a window has on each side.
+        n_global: how many tokens at the start all may see, for "global".
         generator: where low rank's matrix is drawn from.
 
     Returns:
@@ -126,7 +131,7 @@ def way(
         "bag": lambda: None,
         "full": lambda: full,
         "window": lambda: Window(side),
-        "global": lambda: Window(side, n_global=min(n, N_GLOBAL)),
+        "global": lambda: Window(side, n_global=min(n, n_global)),
         "low rank": lambda: ways.LowRank(N_SHORT, n, generator=generator),
         "pooled": lambda: ways.pooled,
         "linear": lambda: ways.linear,
@@ -140,8 +145,9 @@ class DeskModel(nn.Module):
     x = E[ids]; in each layer x = x + merge(attend(heads of norm(x))) W_o, and
     x = x + gelu(norm(x) W_1) W_2; logits = norm(x) U for intents, norm(x) R for rooms
 
+    q, k and v have biases, as a head that looks near needs one that no word changes.
     Without a way to attend there are no layers: a bag of words. In a call it is the
-    mean of 17 neighbours, for all else would mix requests.
+    mean of 7 neighbours, for all else would mix requests.
 
     Args:
         desk: tells how many tokens and intents there are.
@@ -169,13 +175,12 @@ class DeskModel(nn.Module):
 
         n_layers = 0 if attend is None else N_LAYERS
         self.attend = attend
-        turns = rope_frequencies(D_MODEL // N_HEADS).copy()
-        turns[N_TURNED:] = 0  # so that far is no other place than it was in training
-        self.rotate = Rotary(frequencies=turns)
+        self.rotate = Rotary(base=ROPE_BASE)
         self.embedding = nn.Parameter(
             torch.randn(len(desk.vocabulary), D_MODEL, generator=generator)
         )
         self.inward = drawn(n_layers, 3, D_MODEL, D_MODEL)
+        self.biases = nn.Parameter(torch.zeros(n_layers, 3, D_MODEL))
         self.W_o = drawn(n_layers, D_MODEL, D_MODEL)
         self.W_1 = drawn(n_layers, D_MODEL, D_MLP)
         self.W_2 = drawn(n_layers, D_MLP, D_MODEL)
@@ -187,19 +192,22 @@ class DeskModel(nn.Module):
         x = self.embedding[ids]
         if self.attend is None:
             if real is None:
-                near = avg_pool1d(x.mT, 2 * NEAR + 1, 1, NEAR, count_include_pad=False)
-                x = near.mT
+                side = NEAR_OF_BAG
+                x = avg_pool1d(x.mT, 2 * side + 1, 1, side, count_include_pad=False).mT
             return layer_norm(x, (D_MODEL,))
         places = torch.arange(ids.shape[-1])
         by_head = None if real is None else real[:, None]
-        for inward, W_o, W_1, W_2 in zip(
-            self.inward, self.W_o, self.W_1, self.W_2, strict=True
+        for inward, biases, W_o, W_1, W_2 in zip(
+            self.inward, self.biases, self.W_o, self.W_1, self.W_2, strict=True
         ):
             normed = layer_norm(x, (D_MODEL,))
             q, k, v = (
-                split_heads(normed @ W, N_HEADS, D_MODEL // N_HEADS) for W in inward
+                split_heads(normed @ W + b, N_HEADS, D_MODEL // N_HEADS)
+                for W, b in zip(inward, biases, strict=True)
             )
-            q, k = self.rotate(q, places), self.rotate(k, places)
+            q, k = (
+                torch.cat([self.rotate(y[:, :1], places), y[:, 1:]], 1) for y in (q, k)
+            )
             x = x + merge_heads(self.attend(q, k, v, by_head)) @ W_o
             x = x + gelu(layer_norm(x, (D_MODEL,)) @ W_1) @ W_2
         return layer_norm(x, (D_MODEL,))

@@ -1,11 +1,12 @@
 """What lesson 15 says about seven ways to attend, over several seeds.
 
-    python tools/experiments/help_desk.py                about eight minutes on one core
+    python tools/experiments/help_desk.py                about ten minutes on one core
     python tools/experiments/help_desk.py calls times    some of its parts alone
 
 requests  single requests, in English and in Chinese: how many intents are found
-calls     long calls, trained at up to 256 tokens, asked at 256 and at 1024: how many
-          tokens' intents are found, and how many rooms
+calls     long calls: how many tokens' intents are found, and how many rooms
+chances   calls once more, with the first seed and other numbers of steps: had each way
+          enough of them?
 times     ms of one call, batch 1, one thread, float32, on the machine that runs it
 
 Each run that is done is kept; started again with the same settings, the script goes on.
@@ -18,6 +19,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -34,59 +36,77 @@ from attnlib.results import RESULTS, settings_hash
 
 RESULT = RESULTS / "help_desk.json"
 SETTINGS: dict[str, Any] = {
+    "dtype": "float32",
     "package": "home-assistant-intents 2026.11.25",
     "ways": list(desk.NAMES),
-    "seeds": [0, 1, 2],
     "requests": {
+        "seeds": [0, 1, 2, 3],  # each sets other templates aside
         "languages": ["en", "zh-CN"],
         "steps": 300,
         "batch": 32,
         "lr": 0.01,
         "lr_of_bag": 0.03,
         "side": 2,
+        "n_global": 1,
     },
     "calls": {
+        "seeds": [0, 1, 2],  # here, too
         "language": "en",
-        "steps": 300,
+        "steps": {  # who looks near alone, or at few, learns it sooner
+            "bag": 600,
+            "full": 1200,
+            "window": 600,
+            "global": 600,
+            "low rank": 1200,
+            "pooled": 1200,
+            "linear": 1200,
+        },
         "tokens": 1024,
-        "lengths": [64, 128, 256],
+        # Many, so that no distance tells where the room was said.
+        "lengths": [32, 48, 64, 96, 128, 192, 256, 512, 1024],
         "lr": 0.01,
         "lr_of_bag": 0.03,
         "asked_lengths": [256, 1024],
-        "asked": 32,
+        "asked": 64,
     },
+    "chances": {"full": 600, "window": 1200},  # steps
     "times": {"lengths": [16, 64, 256, 1024, 4096], "rounds": 5, "seconds": 0.1},
 }
 
 
-def falling(name: str, here: dict[str, Any]) -> Callable[[int], float]:
+def falling(name: str, here: dict[str, Any], steps: int) -> Callable[[int], float]:
     """A rate that falls to nothing; a bag of words wants a larger one."""
     rate = here["lr_of_bag"] if name == "bag" else here["lr"]
-    return lambda step: rate * (1 - step / here["steps"])
+    return lambda step: rate * (1 - step / steps)
 
 
 def requests(name: str, language: str, seed: int) -> dict[str, float]:
     """Train on single requests."""
-    here, found = SETTINGS["requests"], help_desk(language)
+    here, found = SETTINGS["requests"], help_desk(language, seed=seed)
     luck = torch.Generator().manual_seed(seed)
     n = found.known.ids.shape[1]
-    attend = desk.way(name, n, side=here["side"], generator=luck)
+    near = {"side": here["side"], "n_global": here["n_global"]}
+    attend = desk.way(name, n, **near, generator=luck)
     model = desk.DeskModel(found, attend, generator=luck)
 
     def loss(step: int) -> Tensor:
         ids, answers = found.known.batch(here["batch"], luck)
         return cross_entropy(model.request(ids), answers)
 
-    train(model, loss, here["steps"], lr=falling(name, here))
+    train(model, loss, here["steps"], lr=falling(name, here, here["steps"]))
     return {
         "known": round(model.right_in_requests(found.known), 4),
         "unseen": round(model.right_in_requests(found.unseen), 4),
     }
 
 
-def calls(name: str, seed: int) -> tuple[dict[str, Any], desk.DeskModel]:
+def calls(
+    name: str, seed: int, steps: int | None = None
+) -> tuple[dict[str, Any], desk.DeskModel]:
     """Train on calls, halve the numbers to float16, and ask at each length."""
-    here, found = SETTINGS["calls"], help_desk(SETTINGS["calls"]["language"])
+    here = SETTINGS["calls"]
+    steps = steps or here["steps"][name]
+    found = help_desk(here["language"], seed=seed)
     luck = torch.Generator().manual_seed(seed)
     attend = desk.way(name, max(here["lengths"]), generator=luck)
     model = desk.DeskModel(found, attend, generator=luck)
@@ -97,14 +117,12 @@ def calls(name: str, seed: int) -> tuple[dict[str, Any], desk.DeskModel]:
         batch = here["tokens"] // n
         return model.loss(draw_calls(found, batch, n, luck, test=False))
 
-    train(model, loss, here["steps"], lr=falling(name, here))
+    train(model, loss, steps, lr=falling(name, here, steps))
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(parameter.half())
     right: dict[str, Any] = {}
     for n in here["asked_lengths"]:
-        if name == "low rank" and n > max(here["lengths"]):
-            continue  # its matrix has no more columns
         asked = torch.Generator().manual_seed(1000 + seed)
         each = [
             model.right_in_calls(draw_calls(found, 4, n, asked, test=True))
@@ -167,32 +185,47 @@ def known() -> dict[str, Any]:
 def main(asked: list[str]) -> None:
     """Run the parts that are asked for, or all; runs that are there already stay."""
     torch.set_num_threads(1)
-    torch.set_default_dtype(torch.float64)
-    asked = asked or ["requests", "calls", "times"]
-    pairs = [(seed, name) for seed in SETTINGS["seeds"] for name in SETTINGS["ways"]]
-    if "requests" in asked:
-        found = known().get("requests", {})
-        for seed, name in pairs:
-            for language in SETTINGS["requests"]["languages"]:
-                runs = found.setdefault(language, {}).setdefault(name, [])
-                if len(runs) == seed:
-                    runs.append(requests(name, language, seed))
-                    print(language, name, seed, runs[-1], flush=True)
-                    keep(requests=found)
-    if "calls" in asked:
-        found = known().get("calls", {})
-        for seed, name in pairs:
-            runs = found.setdefault(name, [])
-            if len(runs) == seed:
-                right, model = calls(name, seed)
-                runs.append(right)
-                print(name, seed, right, flush=True)
-                if seed == SETTINGS["seeds"][0]:
-                    keep(calls=found, models_sha256=keep_model(name, model))
-                else:
-                    keep(calls=found)
-    if "times" in asked:
-        keep(times=times())
+    torch.set_default_dtype(torch.float32)
+    parts = {"requests": all_requests, "calls": all_calls, "chances": all_chances}
+    for part in asked or [*parts, "times"]:
+        if part == "times":
+            keep(times=times())
+        else:
+            parts[part]()
+
+
+def all_requests() -> None:
+    """Each language, way and seed."""
+    here, found = SETTINGS["requests"], known().get("requests", {})
+    for language, name in product(here["languages"], SETTINGS["ways"]):
+        runs = found.setdefault(language, {}).setdefault(name, [])
+        for seed in here["seeds"][len(runs) :]:
+            runs.append(requests(name, language, seed))
+            print(language, name, seed, runs[-1], flush=True)
+            keep(requests=found)
+
+
+def all_calls() -> None:
+    """Each way and seed; the models of the first seed are kept."""
+    found = known().get("calls", {})
+    for name in SETTINGS["ways"]:
+        runs = found.setdefault(name, [])
+        for seed in SETTINGS["calls"]["seeds"][len(runs) :]:
+            right, model = calls(name, seed)
+            runs.append(right)
+            print(name, seed, right, flush=True)
+            kept = {} if len(runs) > 1 else {"models_sha256": keep_model(name, model)}
+            keep(calls=found, **kept)
+
+
+def all_chances() -> None:
+    """Each way of which another number of steps is asked for."""
+    found = known().get("chances", {})
+    for name, steps in SETTINGS["chances"].items():
+        if name not in found:
+            found[name], _ = calls(name, SETTINGS["calls"]["seeds"][0], steps)
+            print(name, steps, found[name], flush=True)
+            keep(chances=found)
 
 
 if __name__ == "__main__":

@@ -277,6 +277,7 @@ STEPS = (
     ((BASE, "log"), "join_empty_nan"),
     (("part_out, log\n", "part_out, np.maximum(log_sum_exp, part_log)\n"), "join_returns_max"),  # noqa: E501
     (("part_out, log\n", "part_out, log_sum_exp + part_log\n"), "join_returns_sum"),
+    (("part_out, log\n", "part_out, (log_sum_exp + part_log) / 2\n"), "join_returns_mean"),  # noqa: E501
     (("part_out, log\n", "part_out, log_sum_exp\n"), "join_log_not_updated"),
     (("part_out, log\n", "part_out, part_log\n"), "join_log_of_part"),
     (("part_out, log\n", "part_out, np.exp(log_sum_exp) + np.exp(part_log)\n"), "join_returns_total"),  # noqa: E501

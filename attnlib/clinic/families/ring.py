@@ -39,6 +39,7 @@ def ring_step(
     returned = {
         "join_returns_max": np.maximum(one, two),
         "join_returns_sum": one + two,
+        "join_returns_mean": (one + two) / 2,
         "join_log_not_updated": one,
         "join_log_of_part": two,
         "join_returns_total": np.exp(one) + np.exp(two),
@@ -190,6 +191,7 @@ RING_STEP = Family(
         "returned": (
             "join_returns_max",
             "join_returns_sum",
+            "join_returns_mean",
             "join_log_not_updated",
             "join_log_of_part",
             "join_returns_total",

@@ -215,6 +215,13 @@ MISTAKES = (
         "You have computed the joined log; return it.",
     ),
     Mistake(
+        "join_returns_mean",
+        "",
+        "The log that is returned is the mean of the two",
+        _LOG + " It is at least as large as the larger of the two.",
+        "Add the sums, not their logarithms.",
+    ),
+    Mistake(
         "join_log_not_updated",
         "",
         "The old log is returned",

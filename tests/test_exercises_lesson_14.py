@@ -281,10 +281,45 @@ def by_worth(loss_of, n_heads, budget):
     return sorted(kept, key=lambda h: -loss_of(without(kept, h)))
 
 
-def test_heads_in_another_order_are_told_so():
-    verdict = judge("prune_to_budget", by_worth)
-    assert verdict.status == "law"
-    assert "rising order" in verdict.text
+def head_0_stays(loss_of, n_heads, budget):
+    kept = list(range(n_heads))
+    while len(kept) > budget:
+        kept.remove(min(kept[1:], key=lambda h: loss_of(without(kept, h))))
+    return kept
+
+
+def losses_returned(loss_of, n_heads, budget):
+    return [loss_of([head]) for head in by_sets(loss_of, n_heads, budget)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (by_worth, "stand in rising order"),
+        (head_0_stays, "the loss is lowest without head 0"),
+        (losses_returned, "heads that are kept are returned"),
+    ],
+)
+def test_heads_of_another_kind_break_a_law(answer, words):
+    verdict = judge("prune_to_budget", answer)
+    assert verdict.status == "law", verdict.text
+    assert words in verdict.text
+
+
+@pytest.mark.parametrize("high", [1.0, 10.0, 999.0])
+def test_a_lowest_loss_may_be_larger_than_any_first_guess(high):
+    def answer(loss_of, n_heads, budget):
+        kept = list(range(n_heads))
+        while len(kept) > budget:
+            lowest, gone = high, kept[-1]
+            for head in kept:
+                loss = loss_of(without(kept, head))
+                if loss < lowest:
+                    lowest, gone = loss, head
+            kept.remove(gone)
+        return kept
+
+    assert not judge("prune_to_budget", answer).passed
 
 
 def lowest_of_all_rounds(loss_of, n_heads, budget):
@@ -483,6 +518,7 @@ GATES = [
     (gate(lambda x: x.roll(1, 1)), "gate_of_previous"),
     (gate(lambda x: x.flip(1)), "gate_of_reversed"),
     (gate(lambda x: x.mean(0, keepdim=True)), "gate_of_batch"),
+    (gate(lambda x: x[:1]), "gate_of_first_text"),
     (gate(score=lambda x, W, b: x @ W), "gate_bias_missing"),
     (gate(score=lambda x, W, b: x @ W - b), "gate_bias_subtracted"),
     (gate(score=lambda x, W, b: x @ W / len(W) ** 0.5 + b), "gate_scaled"),
@@ -577,6 +613,11 @@ def test_a_gate_of_another_kind_breaks_a_law(answer, words):
     verdict = judge("causal_gate", answer)
     assert verdict.status == "law", verdict.text
     assert words in verdict.text
+
+
+def test_a_product_the_wrong_way_round_says_which_shapes_clash():
+    verdict = judge("causal_gate", lambda x, m, W, b: m * torch.sigmoid(W @ x + b))
+    assert "Here they are `W`, (4, 3), and `x`, (1, 2, 4)." in verdict.text
 
 
 # --- copied attention --------------------------------------------------------------
@@ -679,6 +720,13 @@ def article(scores, teacher_weights, counted, T=2.0):
     ) * (T**2)
 
 
+def article_of(student, teacher, T=2.0):
+    """Its terms, for whatever is handed to it."""
+    log_s = F.log_softmax(student / T, dim=-1)
+    soft = F.softmax(teacher / T, dim=-1)
+    return T**2 * F.kl_div(log_s, soft, reduction="none")
+
+
 def distil(
     student=lambda s: torch.log_softmax(s, -1),
     teacher=lambda p: p,
@@ -751,6 +799,11 @@ COPIES = [
         "looks_rows_reshaped",
     ),
     (article, "looks_article"),
+    (lambda s, p, c: article_of(s, p).sum(-1).sum() / len(s), "looks_article_scores"),
+    (
+        lambda s, p, c: article_of(s.softmax(-1), p).sum(-1).transpose(1, 2)[c].mean(),
+        "looks_article_rows",
+    ),
     (distil(lambda s: torch.log_softmax(s.softmax(-1), -1)), "looks_softmax_twice"),
     (distil(lambda s: s.softmax(-1)), "looks_no_log"),
     (distil(lambda s: s), "looks_scores"),
@@ -812,6 +865,46 @@ TWO = [
 def test_two_mistakes_in_one_divergence_are_both_named(answer, keys):
     verdict = judge("distil_attention", answer)
     assert {m.key for m in verdict.mistakes} == keys, verdict.text
+
+
+def symmetric(scores, teacher_weights, counted):
+    s, p = torch.softmax(scores, -1), teacher_weights
+    rows = ((p - s) * (p.clamp(min=1e-9) / s.clamp(min=1e-9)).log()).sum(-1)
+    return rows.transpose(1, 2)[counted].mean()
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (symmetric, "costs −ln s of that key"),
+        (lambda s, p, c: by_kl_div(s, p, c).sqrt(), "costs −ln s of that key"),
+        (
+            lambda s, p, c: (s.softmax(-1) - p).abs().sum(-1).transpose(1, 2)[c].mean(),
+            "costs −ln s of that key",
+        ),
+        (lambda s, p, c: by_kl_div(s[:, :1], p[:, :1], c), "looked elsewhere in head"),
+        (lambda s, p, c: by_kl_div(s[:1], p[:1], c[:1]), "question 0 of text 1"),
+    ],
+)
+def test_another_loss_breaks_a_law(answer, words):
+    verdict = judge("distil_attention", answer)
+    assert verdict.status == "law", verdict.text
+    assert words in verdict.text
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda s, p, c: 0.0, "Yours gives 0 in every case"),
+        (lambda s, p, c: by_kl_div(s, p, c) / 3, "0.333 times the right result"),
+        (lambda s, p, c: by_kl_div(s, p, c).half(), "It is float16"),
+        (lambda s, p, c: p[c].mean(), "axes of the mask stand for the first axes"),
+    ],
+)
+def test_what_is_simply_off_is_told_so(answer, words):
+    verdict = judge("distil_attention", answer)
+    assert not verdict.mistakes
+    assert words in verdict.text
 
 
 def test_nan_at_hidden_keys_is_explained_where_nothing_has_a_name():

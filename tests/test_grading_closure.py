@@ -233,6 +233,19 @@ def test_a_lost_setup_cell_is_made_good() -> None:
     )
 
 
+def test_what_the_lesson_imports_is_made_good_and_no_answer() -> None:
+    use = "def multi_head(X):\n    return heads, scaled_dot_product"
+    given = found(use, name="multi_head")
+    names = run(given)[0](0)
+    assert [one.__name__ for one in names] == ["attnlib.heads", "scaled_dot_product"]
+    assert "heads was imported for it." in given.notes
+    # In lesson 01 the learner writes softmax: it is not given, nor where it is broken.
+    use = "def scaled_dot_product(q, k, v):\n    return softmax(q)"
+    assert len(pieces(use, name="scaled_dot_product")) == 1
+    use = "def multi_head(X):\n    return heads"
+    assert len(pieces("heads = = 1", use, name="multi_head")) == 1
+
+
 def test_a_name_of_python_is_not_taken_from_below() -> None:
     assert run(found("def f(x): return sum(x)", "sum = 0", "def max(): 0"))[0]([2]) == 2
 

@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from attnlib.grading import spotted
+from attnlib.grading import lost, spotted
 from attnlib.grading.notebook import Notebook
 from attnlib.grading.statements import Program, Statement, program_of, trimmed
 
@@ -22,13 +22,6 @@ MOST_STEPS = 200_000
 MOST_CHANGES = 2_000  # of one name
 # What IPython gives to a notebook besides Python's own names.
 _GIVEN = {*dir(builtins), "display", "get_ipython", "In", "Out", "_", "__name__"}
-# What every lesson imports: where that cell is lost, a teacher would type it again.
-_USUAL = {
-    "np": "import numpy as np",
-    "math": "import math",
-    "torch": "import torch",
-    "F": "import torch.nn.functional as F",
-}
 # Imports that bring torch: torch itself, and the parts of attnlib that stand on it.
 _TORCH = re.compile(r"\b(?:torch|nn|clinic)\b|\bimport +\*")
 
@@ -88,8 +81,7 @@ def answer(notebook: Notebook, name: str) -> Answer:
     target = real[-1]
     closure = _Closure(program, target, name)
     statements = closure.statements()
-    lost = [_USUAL[n] for n in _USUAL if n in closure.unknown]
-    pieces = tuple(Piece(target.cell, 1, source) for source in lost)
+    pieces = tuple(Piece(target.cell, 1, line) for line in closure.lost.values())
     pieces += tuple(Piece(s.cell, s.line, s.source) for s in statements)
     notes = [*closure.notes()]
     if len(real) > 1:
@@ -135,6 +127,14 @@ class _Closure:
         last = [s.place for s in program.statements if s.cell == target.cell]
         self.horizon = after[0] if after else last[-1] + 1
         self._follow()
+        imports = {n: lost.import_of(name, n) for n in sorted(self.unknown)[:50]}
+        self.lost = {
+            n: line for n, line in imports.items() if line and not self._own(n)
+        }
+
+    def _own(self, name: str) -> bool:
+        """Whether the student gives the name a value of their own, in a broken cell."""
+        return any(cell.defines(name) for cell in self.program.broken)
 
     def _follow(self) -> None:
         self._ask(self.target.now, self.target.place)
@@ -262,7 +262,7 @@ class _Closure:
                     break
             else:
                 yield f"{self.name} uses {name}, which nothing in the notebook defines."
-            if name in _USUAL:
+            if name in self.lost:
                 yield f"{name} was imported for it."
         moved = sorted({place for places in self.below.values() for place in places})
         for place in moved[:5]:

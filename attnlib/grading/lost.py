@@ -1,0 +1,39 @@
+"""The imports that are lost with a lesson's first cell: a teacher would add them again.
+
+Only what the exercise's own solution imports from NumPy, torch or attnlib, under the
+same name; nothing that the course keeps with its exercises.
+"""
+
+from __future__ import annotations
+
+import types
+
+_USUAL = {
+    "np": "import numpy as np",
+    "math": "import math",
+    "torch": "import torch",
+    "F": "import torch.nn.functional as F",
+}
+_LIBRARIES = ("attnlib", "numpy", "torch", "math")
+_KEPT = ("attnlib.exercises", "attnlib.clinic", "attnlib.grading")
+
+
+def import_of(exercise: str, name: str) -> str:
+    """The import that gives a name its value in the lesson, or nothing."""
+    from attnlib import exercises
+
+    if name in _USUAL:
+        return _USUAL[name]
+    try:
+        solution = getattr(exercises.get(exercise), "solution", None)
+    except KeyError:  # an exercise of the teacher's own
+        return ""
+    value = getattr(solution, "__globals__", {}).get(name)
+    if isinstance(value, types.ModuleType):
+        module, line = value.__name__, f"import {value.__name__} as {name}"
+    else:
+        module = str(getattr(value, "__module__", None))
+        own = getattr(value, "__qualname__", "")
+        line = f"from {module} import {own} as {name}" if own.isidentifier() else ""
+    known = module.split(".")[0] in _LIBRARIES
+    return line if known and not module.startswith(_KEPT) else ""

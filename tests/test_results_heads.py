@@ -44,6 +44,13 @@ def test_every_run_is_there(stored) -> None:
     assert {len(losses) for losses in stored["course"]["losses"].values()} == {19}
 
 
+def test_only_the_gate_of_a_text_sees_what_comes_after(stored) -> None:
+    for name, runs in stored["text"].items():
+        for run in runs:
+            leaks = abs(run["all"] - run["cut"]) > 2e-4
+            assert leaks == (name == "gate a text")
+
+
 def test_one_run_of_each_comes_out_again(stored) -> None:
     again, before = heads.prune(1), stored["prune"][1]
     assert again["all"] == pytest.approx(before["all"], abs=0.01)

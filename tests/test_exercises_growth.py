@@ -302,7 +302,7 @@ def test_lines_are_counted():
         for _ in range(n):
             pass
 
-    few, many = (growth._bytes(loop, n)[3] for n in (100, 200))
+    few, many = (growth.bytes_of(loop, n)[3] for n in (100, 200))
     assert many - few >= 100
 
 

@@ -175,7 +175,8 @@ def _looks(
                 if i >= len(bugs) and not isinstance(raised, str):
                     look.error = look.error or raised
 
-    if run(all_of_them, (), limit).timed_out:
+    patience = getattr(type(check), "patience", 1)  # elsewhere, others keep the time
+    if run(all_of_them, (), patience * limit).timed_out:
         look.fault = arena_text.too_slow(name, limit, look.done, 2 * len(everyone))
     return look
 

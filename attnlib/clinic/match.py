@@ -87,6 +87,19 @@ class Table:
                 return Match(False, found)
         return Match(right=False)
 
+    def agrees(self, answer: Sequence[Outcome]) -> tuple[bool, ...]:
+        """Which cases an answer has right; those that it was not asked, it has not."""
+        found = [
+            _form([mine]) == _form([good])
+            and bool(
+                _close(
+                    _row(good.arrays)[0][None], *_row(mine.arrays), SINGLE_PRECISION
+                )[0]
+            )
+            for mine, good in zip(answer, self.right, strict=False)
+        ]
+        return (*found, *[False] * (len(self.right) - len(found)))
+
     def shows(self, key: str, reading: Faults) -> tuple[bool, ...]:
         """In which cases one mistake of a pair matters, beside the other."""
         both, other = self._run(reading), self._run(reading - {key})

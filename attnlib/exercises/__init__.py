@@ -45,13 +45,43 @@ def check(name: object = _MISSING, answer: object = _MISSING) -> None:
     _print(verdict)
 
 
-def judge(name: object = _MISSING, answer: object = _MISSING, seed: int = 0) -> Verdict:
+def judge(
+    name: object = _MISSING,
+    answer: object = _MISSING,
+    seed: int = 0,
+    counted: bool = False,
+) -> Verdict:
     """What `check` says, as a value: status, text, mistakes.
 
     Args:
         name: the name of the exercise.
         answer: the function itself, or the value.
         seed: chooses the numbers of the cases; a grader takes one of its own.
+        counted: count how much of it is right, too: `Verdict.shares`.
+
+    Returns:
+        The verdict. The same answer and seed always give the same.
+
+    Lesson: 00.
+    """
+    from attnlib.exercises.judging import Verdict
+
+    wrong = _wrong_usage(name, answer)
+    if wrong:
+        return Verdict("usage", wrong)
+    return judge_as(get(str(name)), answer, seed, counted)
+
+
+def judge_as(
+    exercise: AnyExercise, answer: object, seed: int = 0, counted: bool = False
+) -> Verdict:
+    """Judge an answer to an exercise that need not be one of the course.
+
+    Args:
+        exercise: what was asked.
+        answer: the function itself, or the value; for a grader, an `afar.Afar`.
+        seed: chooses the numbers of the cases.
+        counted: count how much of it is right, too.
 
     Returns:
         The verdict. The same answer and seed always give the same.
@@ -60,15 +90,11 @@ def judge(name: object = _MISSING, answer: object = _MISSING, seed: int = 0) -> 
     """
     from attnlib.exercises.exercise import Exercise, HuntExercise, WitnessExercise
     from attnlib.exercises.hunt import judge_hunt, judge_witness
-    from attnlib.exercises.judging import Verdict, judge_function
+    from attnlib.exercises.judging import judge_function
     from attnlib.exercises.values import judge_value
 
-    wrong = _wrong_usage(name, answer)
-    if wrong:
-        return Verdict("usage", wrong)
-    exercise = get(str(name))
     if isinstance(exercise, Exercise):
-        return judge_function(exercise, answer, seed)
+        return judge_function(exercise, answer, seed, counted=counted)
     if isinstance(exercise, HuntExercise):
         return judge_hunt(exercise, answer, seed)
     if isinstance(exercise, WitnessExercise):

@@ -25,7 +25,8 @@ How to add one to lesson NN, in `attnlib/exercises/lesson_NN.py`:
    each array becomes a tensor just before the call, and in-place changes are seen. The
    solution takes `torch` and `F` from `attnlib.clinic.tensors`, which import late.
    Where the answer is no function of arrays, `around=` makes one of it, such as
-   `kernels.on_a_chip`; the cases hold the arguments of what it makes.
+   `kernels.on_a_chip`; the cases hold the arguments of what it makes. It runs beside
+   the answer, so a grader's sandbox must know it: `AROUND` in `grading.inside.student`.
 9. An answer that is a check of attentions: `HuntExercise`, graded by the arena. An
    answer that is an input on which a bug shows: `WitnessExercise`. See lesson 17.
 10. Three hints: where to look; the idea; nearly the line. None holds the solution.
@@ -62,18 +63,24 @@ class Part:
     kind: Kind = "number"
 
 
+UNSEEN = ""  # of a law: there were no right numbers to measure
+
+
 @dataclass(frozen=True)
 class Law:
     """Something that holds for every right answer, whatever its numbers.
 
     `broken` gets a function that calls the answer, and returns a sentence on how the
-    law was broken, or None. It sees numbers only: a call that failed gives None.
+    law was broken, or None. It sees numbers only: a call that failed gives None. Where
+    a meter could see nothing, for that reason, it returns UNSEEN: in a notebook others
+    say what is wrong, and elsewhere the law is not kept.
     """
 
     name: str
     broken: Callable[[Call], str | None]
     opening: str = "I know no such mistake, but this should always hold"
     slower: float = 1.0  # so many times as long may a call take: meters cost time
+    room: int | None = None  # bytes that a call may take: asked only of answers afar
 
 
 def source_of(solution: Callable[..., object]) -> str:

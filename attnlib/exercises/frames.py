@@ -20,6 +20,7 @@ from typing import TypeGuard
 import numpy as np
 
 from attnlib.exercises import stubs
+from attnlib.exercises.afar import FarPlace, is_afar
 
 STEPS = 10_000  # frames of a traceback that are looked at
 Shape = tuple[int, ...]
@@ -132,6 +133,8 @@ def is_attribute(node: ast.expr) -> TypeGuard[ast.Attribute]:
 
 def find(error: BaseException, function: Callable[..., object]) -> Place | None:
     """The last line of the learner's own code on the way to the error."""
+    if is_afar(function):
+        return _from_afar(function.place(error))
     plain = stubs.plain_function(function)
     code = plain.__code__ if plain else None
     home = code.co_filename if code else None
@@ -172,15 +175,69 @@ def _expression(code: types.CodeType, instruction: int) -> ast.expr | None:
         return None
     lines[-1] = lines[-1][:end]
     lines[0] = lines[0][start:]
+    return _parsed(b"".join(lines).decode("utf-8", "replace"))
+
+
+def _parsed(text: str) -> ast.expr | None:
     try:
-        text = b"".join(lines).decode()
         return ast.parse(f"({text})", mode="eval").body
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
         return None
+
+
+def _from_afar(told: FarPlace | None) -> Place | None:
+    if told is None:
+        return None
+    node = _parsed(told.expression) if told.expression else None
+    seen = told.line, told.function, told.source
+    return Place(*seen, node, told.values, told.arguments)
+
+
+@dataclass(frozen=True)
+class Builtin:
+    """What stands for a built-in function of another process."""
+
+    name: str
+
+
+def builtin_name(value: object) -> str:
+    """The name of a built-in function, or ""."""
+    if type(value) is types.BuiltinFunctionType:
+        return value.__name__
+    return value.name if type(value) is Builtin else ""
+
+
+def outline(place: Place) -> dict[str, object]:
+    """What can be told of a place to another process: see `afar.FarPlace`."""
+    words = set(re.findall(r"[^\W\d]\w*", place.source)) | set(place.arguments)
+    node = place.node
+    words |= _names(node) if node is not None else set()
+    values = {name: place.values[name] for name in words if name in place.values}
+    return {
+        "line": place.line,
+        "function": place.function,
+        "source": place.source,
+        "expression": ast.unparse(node) if node is not None else "",
+        "none": [name for name, value in values.items() if value is None],
+        "whole": [name for name, value in values.items() if type(value) is int],
+        "shapes": {
+            name: list(shape)
+            for name, value in values.items()
+            if (shape := _shape(value)) is not None
+        },
+        "builtins": {
+            name: told
+            for name, value in values.items()
+            if (told := builtin_name(value))
+        },
+        "arguments": list(place.arguments),
+    }
 
 
 def stub_called(function: Callable[..., object]) -> str:
     """The name of a function that this one uses and that is still a stub, or ""."""
+    if is_afar(function):
+        return function.told.stub_called
     plain = stubs.plain_function(function)
     if plain is None:
         return ""
@@ -196,6 +253,8 @@ def stub_called(function: Callable[..., object]) -> str:
 
 def outer_numbers(function: Callable[..., object]) -> list[str]:
     """The arrays and whole numbers that a function takes from outside of itself."""
+    if is_afar(function):
+        return list(function.told.outer_numbers)
     plain = stubs.plain_function(function)
     if plain is None:
         return []
@@ -214,6 +273,8 @@ def _held(cell: types.CellType) -> object:
 
 def returns_something(function: Callable[..., object]) -> bool:
     """Whether a function has a `return` of anything but None."""
+    if is_afar(function):
+        return function.told.returns_something
     plain = stubs.plain_function(function)
     if plain is None:
         return True
@@ -229,6 +290,8 @@ def returns_something(function: Callable[..., object]) -> bool:
 
 def multiplies_infinity(function: Callable[..., object]) -> bool:
     """Whether `* -inf` stands in the code of a function, in one of its spellings."""
+    if is_afar(function):
+        return function.told.multiplies_infinity
     plain = stubs.plain_function(function)
     try:
         source = inspect.getsource(plain) if plain else ""

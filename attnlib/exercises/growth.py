@@ -1,31 +1,31 @@
 """Exercises whose answer may take twice the room for twice the tokens, and no more.
 
 `metered` measures one call of an answer: the most bytes that it held at once, how many
-numbers it computed, how many lines it ran, and the bytes that it made in all. NumPy is
-watched by arrays that count (`counted`), torch by its own switchboard, Python line by
-line. The laws compare a text with one of twice its length. What grows fourfold has
-looked at all pairs, whether it kept the table or made it row by row.
+numbers it computed, how many lines it ran, and the bytes that it made in all. The laws
+compare a text with one of twice its length. What grows fourfold has looked at all
+pairs, whether it kept the table or made it row by row.
+
+The meters run beside the answer. Where someone has a reason to forge them, the answer
+runs elsewhere, and is asked one more thing that no meter says: a long text, in a room
+that would not hold a table of it.
 """
 
 from __future__ import annotations
 
-import sys
-import tracemalloc
-from collections.abc import Callable
-from types import FrameType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from attnlib.exercises import counted
-from attnlib.exercises.exercise import Call, Law
-from attnlib.exercises.read import plain
+from attnlib.exercises.exercise import UNSEEN, Call, Law
+from attnlib.exercises.metered import bytes_of, metered
 from attnlib.sparse import window
 
 Array = npt.NDArray[np.float64]
 OPENING = "The numbers are right, but this is asked as well"
 SHORT, LONG = 600, 1200  # tokens; a table of all scores takes 2.9 and 11.5 MB
+LONGEST = 50_000  # tokens of one text more, for answers that run elsewhere
+PLACE = 1_500_000_000  # bytes; a table of truth values of that text takes 2.5e9
 WIDTH = 5  # keys that a query sees
 TOO_FAST = 2.8  # twice is right, four times is n squared
 
@@ -45,63 +45,6 @@ class Meters(NamedTuple):
 # blocks that the text does not fill, it is up to 1.6 numbers, and as many bytes as a
 # table of float16 makes: so `made` goes by its growth alone.
 TOO_MANY = Meters(held=0.5, numbers=1.9, lines=0.4, made=np.inf)
-
-
-def metered(answer: Callable[..., object]) -> Callable[..., object]:
-    """The answer itself; with `meters` it returns one row: the meters, and its out."""
-
-    def run(q: Any, k: Any, v: Any, width: int, meters: bool = False) -> object:
-        if not meters:
-            return answer(q, k, v, width)
-        # Two runs: the memory of arrays that count would be watched for a long time.
-        tally = counted.Tally()
-        with counted.everywhere(tally):
-            first = answer(*(counted.array(a.copy(), tally) for a in (q, k, v)), width)
-        second, held, made, lines = _bytes(answer, q, k, v, width)
-        held, made = max(held, tally.largest), made + tally.made
-        row: list[Any] = [[held, tally.numbers, lines, made]]
-        row += [
-            a.ravel() for a in map(plain, (first, second)) if not isinstance(a, str)
-        ]
-        return np.concatenate(row)
-
-    return run
-
-
-def _bytes(answer: Callable[..., object], *args: Any) -> tuple[object, int, int, int]:
-    """What a call returned, the most bytes that it held at once, what all its lines
-    made, and how many lines there were.
-
-    What a line makes is the most that it adds to what is held when it begins. Only the
-    learner's own lines are followed: whatever they call belongs to them.
-    """
-    lines_of = getattr(answer, "__globals__", None)
-    ours, tracer = not tracemalloc.is_tracing(), sys.gettrace()
-    if ours:
-        tracemalloc.start()
-    most = made = held = lines = 0
-
-    def line_ends(frame: FrameType | None, *_: object) -> Any:
-        nonlocal most, made, held, lines
-        if frame is not None and frame.f_globals is not lines_of:
-            return None
-        now, peak = tracemalloc.get_traced_memory()
-        most, made, held = max(most, peak), made + peak - held, now
-        lines += 1
-        tracemalloc.reset_peak()
-        return line_ends
-
-    try:
-        tracemalloc.reset_peak()
-        before = held = tracemalloc.get_traced_memory()[0]
-        sys.settrace(line_ends)
-        found = answer(*args)
-        line_ends(None)
-        return found, most - before, made, lines
-    finally:
-        sys.settrace(tracer)
-        if ours:
-            tracemalloc.stop()
 
 
 def _measured(call: Call, n: int) -> Meters | None:
@@ -138,8 +81,10 @@ def _too_fast(name: str, short: Meters, long: Meters) -> tuple[float, float] | N
 
 def _room(call: Call) -> str | None:
     both = _both(call)
-    found = both and _too_fast("held", *both)
-    if not found:
+    if both is None:
+        return UNSEEN
+    found = _too_fast("held", *both)
+    if found is None:
         return None
     short, long = (bytes_ / 1e6 for bytes_ in found)
     return (
@@ -152,7 +97,7 @@ def _room(call: Call) -> str | None:
 def _work(call: Call) -> str | None:
     both = _both(call)
     if both is None:
-        return None
+        return UNSEEN
     said = {
         "numbers": "computes {:,.0f} numbers|{:,.0f}",
         "lines": "runs {:,.0f} lines|{:,.0f}",
@@ -175,5 +120,33 @@ def _fourfold(words: str, short: float, long: float) -> str:
     )
 
 
+def _in_a_room(call: Call) -> str | None:
+    """The right numbers for a text whose table has no place in the room."""
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.normal(size=(LONGEST, d)) for d in (4, 4, 3))
+    found = call(q, k, v, WIDTH)
+    if found is None:
+        return (
+            f"For {LONGEST} tokens it gives nothing, or needs more than "
+            f"{PLACE / 1e9:.1f} GB. Keys and queries take 0.003 GB, and a table of "
+            "n x n bytes 2.5 GB."
+        )
+    right = window(q, k, v, left=WIDTH - 1).out
+    if found[0].shape != right.shape or not np.allclose(
+        found[0].astype(float), right, rtol=1e-3, atol=1e-4
+    ):
+        return f"For {LONGEST} tokens the numbers are not right."
+    return None
+
+
 ROOM = Law("twice the tokens take twice the room", _room, OPENING, slower=4)
 WORK = Law("twice the tokens take twice the work", _work, OPENING, slower=4)
+PLACE_ENOUGH = Law(
+    f"{LONGEST} tokens find place in {PLACE / 1e9:.1f} GB",
+    _in_a_room,
+    OPENING,
+    slower=10,
+    room=PLACE,
+)
+
+__all__ = ["PLACE_ENOUGH", "ROOM", "WORK", "Meters", "bytes_of", "metered"]

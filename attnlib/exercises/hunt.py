@@ -10,14 +10,18 @@ from attnlib.clinic.arena_text import got_away
 from attnlib.clinic.bugs.bug import Bug
 from attnlib.exercises import explain, hunt_text, stubs, text
 from attnlib.exercises.exercise import HuntExercise, WitnessExercise
-from attnlib.exercises.judging import Verdict
+from attnlib.exercises.judging import Status, Verdict
+from attnlib.exercises.shares import ALL, NOTHING, Shares
 
 APART = 0.01  # a bug shows where its output differs by more
 ROUNDED = "float32"  # in the name of right attentions that round more than others
 
 
 def judge_hunt(exercise: HuntExercise, answer: object, seed: int = 0) -> Verdict:
-    """Judge a check. The same answer and seed always give the same."""
+    """Judge a check. The same answer and seed always give the same.
+
+    It counts what share of the bugs it caught, where it blamed no right attention.
+    """
     name = exercise.name
     if stubs.is_stub(answer):
         return Verdict("not started", text.not_started(name))
@@ -33,8 +37,8 @@ def judge_hunt(exercise: HuntExercise, answer: object, seed: int = 0) -> Verdict
     if explain.says_unfinished(score.error):
         return Verdict("not started", text.not_started(name))
 
-    def no(status: str, sentence: str) -> Verdict:
-        return Verdict(status, text.not_yet(name, sentence))  # type: ignore[arg-type]
+    def no(status: Status, sentence: str, share: Shares = NOTHING) -> Verdict:
+        return Verdict(status, text.not_yet(name, sentence), (), share)
 
     if score.faults:
         slow = "stopped" in score.faults[0]
@@ -52,11 +56,12 @@ def judge_hunt(exercise: HuntExercise, answer: object, seed: int = 0) -> Verdict
     if score.mutation_score < exercise.wanted:
         few = hunt_text.too_few(n, of, exercise.wanted)
         none = "" if score.caught else hunt_text.NONE
-        return no("wrong", f"{few}{none}\n{hunt_text.AWAY}\n{got_away(score.missed)}")
+        said = f"{few}{none}\n{hunt_text.AWAY}\n{got_away(score.missed)}"
+        return no("wrong", said, Shares(n, of))
     said = f"{hunt_text.caught(n, of)} {exercise.why}"
     if score.missed:
         said += f"\n{hunt_text.rest(score.missed)}"
-    return Verdict("passed", text.passed(name, said))
+    return Verdict("passed", text.passed(name, said), (), ALL)
 
 
 def _blamed(score: arena.Score) -> str:
@@ -90,7 +95,7 @@ def judge_witness(exercise: WitnessExercise, answer: object) -> Verdict:
     size = sum(np.size(a) for a in given if a is not None)
     if size > exercise.fewest:
         return Verdict("wrong", text.not_yet(name, hunt_text.too_large(size)))
-    return Verdict("passed", text.passed(name, exercise.why))
+    return Verdict("passed", text.passed(name, exercise.why), (), ALL)
 
 
 def _apart(

@@ -7,22 +7,24 @@ raises or overflows just as a known mistake does is told its name as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from attnlib.clinic.case import Outcome, Result, error_name
+from attnlib.clinic.case import Result
 from attnlib.clinic.catalogue import Mistake, get
 from attnlib.clinic.evidence import evidence
 from attnlib.clinic.limit import Clock
 from attnlib.clinic.match import Match, Table, close
-from attnlib.clinic.run import LIMIT, Ran, run
-from attnlib.clinic.tensors import as_tensors, draw
-from attnlib.exercises import compare, explain, frames, pattern, stubs, text
-from attnlib.exercises.exercise import Exercise
-from attnlib.exercises.read import Read, read
+from attnlib.clinic.run import LIMIT
+from attnlib.exercises import compare, explain, frames, pattern, shares, stubs, text
+from attnlib.exercises.afar import is_afar
+from attnlib.exercises.asking import Answer, ask, call
+from attnlib.exercises.exercise import UNSEEN, Exercise, Law
+from attnlib.exercises.read import Read
+from attnlib.exercises.shares import Shares
 
 Status = Literal[
     "not started",
@@ -48,6 +50,7 @@ class Verdict:
     status: Status
     text: str
     mistakes: tuple[Mistake, ...] = ()
+    shares: Shares | None = None  # how much is right, where that was asked for
 
     @property
     def passed(self) -> bool:
@@ -55,20 +58,17 @@ class Verdict:
         return self.status == "passed"
 
 
-@dataclass(frozen=True)
-class _Answer:
-    """All calls of one answer, and what they gave."""
-
-    function: Callable[..., object]
-    runs: tuple[Ran, ...]
-    outcomes: tuple[Outcome, ...]
-    sentences: tuple[str, ...]  # why a value could not be read; "" where it could
-
-
 def judge_function(
-    exercise: Exercise, answer: object, seed: int = 0, limit: float = LIMIT
+    exercise: Exercise,
+    answer: object,
+    seed: int = 0,
+    limit: float = LIMIT,
+    counted: bool = False,
 ) -> Verdict:
-    """Judge a function. Deterministic: no state is kept between two calls."""
+    """Judge a function. Deterministic: no state is kept between two calls.
+
+    `counted`: how much is right is counted as well, for those who give points.
+    """
     name = exercise.name
     if stubs.is_stub(answer):
         return Verdict("not started", text.not_started(name))
@@ -81,7 +81,7 @@ def judge_function(
     if arguments:
         return Verdict("type", text.not_yet(name, arguments))
     clock = Clock(limit)
-    seen = _ask(exercise, answer, table, clock)
+    seen = ask(exercise, answer, table, clock)
     if explain.says_unfinished(seen.runs[0].error):
         return Verdict("not started", text.not_started(name))
     status, sentence, mistakes = _verdict(exercise, seen, table, clock)
@@ -93,7 +93,22 @@ def judge_function(
     characters = sum(r.printed for r in seen.runs)
     if characters:
         result += "\n" + text.printed(characters)
-    return Verdict(status, result, mistakes)
+    counts = _counted(exercise, seen, table, status, clock) if counted else None
+    return Verdict(status, result, mistakes, counts)
+
+
+def _counted(
+    exercise: Exercise, seen: Answer, table: Table, status: Status, clock: Clock
+) -> Shares:
+    if status == "passed":
+        return shares.ALL
+    kept = [False] * len(exercise.laws)
+    if status in ("law", "timeout") and all(table.agrees(seen.outcomes)):
+        kept = [
+            _broken_one(exercise, law, seen.function, clock, right=True) is None
+            for law in exercise.laws
+        ]
+    return shares.of_cases(seen, table, kept)
 
 
 def _not_callable(answer: object) -> str:
@@ -109,60 +124,13 @@ def _not_callable(answer: object) -> str:
     return ""
 
 
-def _call(
-    exercise: Exercise,
-    answer: Callable[..., object],
-    args: tuple[object, ...],
-    clock: Clock,
-    wanted: Sequence[str] = (),
-    drawn: bool = False,
-) -> Ran:
-    """Call the answer and read what it returns, both under the same guard.
-
-    `drawn`: some random numbers are taken first, so that those of the answer differ.
-    """
-
-    def read_answer(*given: object) -> Read:
-        if drawn:
-            draw()
-        given = as_tensors(given) if exercise.tensors else given
-        return read(exercise.called(answer)(*given), exercise.returns, wanted)
-
-    ran = run(read_answer, args, clock.next())
-    clock.add(ran.waited)
-    return ran
-
-
-def _ask(
-    exercise: Exercise, answer: Callable[..., object], table: Table, clock: Clock
-) -> _Answer:
-    runs: list[Ran] = []
-    outcomes: list[Outcome] = []
-    sentences: list[str] = []
-    for case, right in zip(table.cases, table.right, strict=True):
-        wanted = [compare.wanted(good) for good in right.arrays]
-        ran = _call(exercise, answer, case.args, clock, wanted)
-        runs.append(ran)
-        found = ran.value if isinstance(ran.value, Read) else Read()
-        sentences.append(found.sentence)
-        if ran.error is not None:
-            outcomes.append(Outcome(error=error_name(ran.error)))
-        elif found.sentence:
-            outcomes.append(Outcome(error="unread"))
-        else:
-            outcomes.append(Outcome(found.arrays))
-        if ran.timed_out:  # the next case would take as long
-            break
-    return _Answer(answer, tuple(runs), tuple(outcomes), tuple(sentences))
-
-
 class _LawTimedOut(Exception): ...
 
 
 _Found = tuple[Status, str, tuple[Mistake, ...]]
 
 
-def _verdict(exercise: Exercise, seen: _Answer, table: Table, clock: Clock) -> _Found:
+def _verdict(exercise: Exercise, seen: Answer, table: Table, clock: Clock) -> _Found:
     if seen.runs[-1].timed_out:
         case = table.cases[len(seen.runs) - 1]
         return "timeout", text.timed_out(clock.limit, case.name), ()
@@ -174,11 +142,11 @@ def _verdict(exercise: Exercise, seen: _Answer, table: Table, clock: Clock) -> _
         return slip
     if not match.right:
         return _unnamed(exercise, seen, table, clock)
-    broken = _broken_law(exercise, seen.function, clock)
+    broken = _broken_law(exercise, seen.function, clock, right=True)
     return broken or ("passed", exercise.why, ())
 
 
-def _named(exercise: Exercise, match: Match, seen: _Answer, table: Table) -> _Found:
+def _named(exercise: Exercise, match: Match, seen: Answer, table: Table) -> _Found:
     """The name of the mistake, and the number that gave it away."""
     readings = [[get(key) for key in sorted(reading)] for reading in match.readings]
     order = list(table.family.faults)
@@ -206,7 +174,7 @@ def _named(exercise: Exercise, match: Match, seen: _Answer, table: Table) -> _Fo
     return "mistake", "\n".join(said), mistakes
 
 
-def _first_slip(exercise: Exercise, seen: _Answer, table: Table) -> _Found | None:
+def _first_slip(exercise: Exercise, seen: Answer, table: Table) -> _Found | None:
     """What goes wrong in the first case that goes wrong: raised, type or shape.
 
     After all cases: changed input, then NaN.
@@ -252,7 +220,7 @@ def _first_slip(exercise: Exercise, seen: _Answer, table: Table) -> _Found | Non
     return None
 
 
-def _changed_input(exercise: Exercise, seen: _Answer, table: Table) -> str:
+def _changed_input(exercise: Exercise, seen: Answer, table: Table) -> str:
     for case, ran in zip(table.cases, seen.runs, strict=True):
         if ran.changed:
             changed = [exercise.names[i] for i in ran.changed]
@@ -260,7 +228,7 @@ def _changed_input(exercise: Exercise, seen: _Answer, table: Table) -> str:
     return ""
 
 
-def _unnamed(exercise: Exercise, seen: _Answer, table: Table, clock: Clock) -> _Found:
+def _unnamed(exercise: Exercise, seen: Answer, table: Table, clock: Clock) -> _Found:
     simple = pattern.plain(seen.outcomes, table.right)
     chance = "" if simple else _random(exercise, seen, table, clock)
     simple = simple or chance or pattern.scale(table, seen.outcomes)
@@ -284,10 +252,10 @@ def _unnamed(exercise: Exercise, seen: _Answer, table: Table, clock: Clock) -> _
     return "differs", text.value_wrong(), ()
 
 
-def _random(exercise: Exercise, seen: _Answer, table: Table, clock: Clock) -> str:
+def _random(exercise: Exercise, seen: Answer, table: Table, clock: Clock) -> str:
     """That the same inputs give other numbers each time, if they do."""
     for case, before in zip(table.cases, seen.outcomes, strict=True):
-        ran = _call(exercise, seen.function, case.args, clock, drawn=True)
+        ran = call(exercise, seen.function, case.args, clock, drawn=True)
         after = ran.value.arrays if isinstance(ran.value, Read) else ()
         if ran.timed_out or len(after) != len(before.arrays):
             return ""
@@ -300,21 +268,42 @@ def _random(exercise: Exercise, seen: _Answer, table: Table, clock: Clock) -> st
 
 
 def _broken_law(
-    exercise: Exercise, function: Callable[..., object], clock: Clock
+    exercise: Exercise,
+    function: Callable[..., object],
+    clock: Clock,
+    right: bool = False,
 ) -> _Found | None:
-    def call(*args: object) -> tuple[Result, ...] | None:
-        ran = _call(exercise, function, args, own)
+    """The first law that is broken; `right`: all numbers were, so none may be vain."""
+    for law in exercise.laws:
+        broken = _broken_one(exercise, law, function, clock, right)
+        if broken is not None:
+            return broken
+    return None
+
+
+def _broken_one(
+    exercise: Exercise,
+    law: Law,
+    function: Callable[..., object],
+    clock: Clock,
+    right: bool,
+) -> _Found | None:
+    strict = right and is_afar(function)
+    if law.room is not None and not strict:
+        return None  # here no one could be stopped who takes more
+    own = clock.slowed(law.slower)
+
+    def call_it(*args: object) -> tuple[Result, ...] | None:
+        ran = call(exercise, function, args, own, room=law.room)
         if ran.timed_out:
             raise _LawTimedOut
         return ran.value.arrays or None if isinstance(ran.value, Read) else None
 
-    for law in exercise.laws:
-        own = clock.slowed(law.slower)
-        try:
-            with np.errstate(all="ignore"):  # an answer may hold numbers of any size
-                sentence = law.broken(call)
-        except _LawTimedOut:
-            return "timeout", text.timed_out(own.limit, law.name), ()
-        if sentence:
-            return "law", text.law(law.name, sentence, law.opening), ()
-    return None
+    try:
+        with np.errstate(all="ignore"):  # an answer may hold numbers of any size
+            sentence = law.broken(call_it)
+    except _LawTimedOut:
+        return "timeout", text.timed_out(own.limit, law.name), ()
+    if sentence == UNSEEN and strict:
+        sentence = text.UNSEEN
+    return ("law", text.law(law.name, sentence, law.opening), ()) if sentence else None

@@ -8,9 +8,7 @@ is measured is not the run of the kernel, but its program, run again: see `progr
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +16,9 @@ import numpy.typing as npt
 from attnlib import tiles
 from attnlib.attention import scaled_dot_product
 from attnlib.cost import flash_traffic
-from attnlib.exercises.exercise import Call, Law
-from attnlib.exercises.program import Noting, Program
+from attnlib.exercises.exercise import UNSEEN, Call, Law
+from attnlib.exercises.on_chip import Handed, NothingStored, on_a_chip
+from attnlib.exercises.program import Program
 
 Array = npt.NDArray[np.float64]
 OPENING = "The numbers are right, but this is asked as well"
@@ -28,65 +27,6 @@ ROUND = (
     "wrong: something got to the chip in another way than chip.load, or from it than "
     "chip.store."
 )
-
-
-class NothingStored(ValueError):
-    """A kernel ended, and its result was never written to HBM."""
-
-
-class Handed:
-    """The chip as a kernel under judgement gets it: the meters are for reading.
-
-    Scratch in HBM is a copy. Else what is stored there could be read, uncounted, in
-    the array that was handed in.
-    """
-
-    def __init__(self, chip: tiles.Chip) -> None:
-        object.__setattr__(self, "_chip", chip)
-
-    def hbm(self, array: npt.ArrayLike, name: str = "an array") -> tiles.InHBM:
-        place: tiles.InHBM = self._chip.hbm(np.array(array), name)
-        return place
-
-    def __repr__(self) -> str:
-        return repr(self._chip)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(f"{name} is inside of the chip, and not for kernels.")
-        return getattr(self._chip, name)
-
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise tiles.ChipError(f"chip.{name} can be read, but not set by a kernel.")
-
-
-def on_a_chip(kernel: Callable[..., object]) -> Callable[..., object]:
-    """Make of a kernel a function of arrays, run on a new chip each time.
-
-    The chip has SRAM without end: it notes what is done, and the law judges. It hands
-    over a program, and finds it filled.
-    """
-
-    def run(
-        q: Any,
-        k: Any,
-        v: Any,
-        block_q: int,
-        block_k: int,
-        program: Program | None = None,
-    ) -> Array:
-        chip = Noting(program or Program())
-        placed = [chip.place(a.copy(), n) for a, n in ((q, "q"), (k, "k"), (v, "v"))]
-        out = np.full((len(q), v.shape[-1]), np.nan)
-        kernel(Handed(chip), *placed, chip.place(out, "out"), block_q, block_k)
-        if not chip.written:
-            raise NothingStored(
-                "nothing was written into out. chip.store(out, rows, tile) does it; "
-                "what a kernel returns is not looked at."
-            )
-        return out
-
-    return run
 
 
 @dataclass(frozen=True)
@@ -161,7 +101,7 @@ def within_caps(sizes: Sizes, sram_bytes: int) -> Law:
     def broken(call: Call) -> str | None:
         found = sizes.measured(call)
         if found is None:
-            return None
+            return UNSEEN
         if not found.again:
             return ROUND
         if found.peak > sram_bytes:
@@ -227,3 +167,14 @@ def _too_much_moved(sizes: Sizes, found: Meters) -> str | None:
         f"{said} Something is loaded too often. Each tile of q is needed once, k and v "
         f"once for each tile of {sizes.block_q} queries."
     )
+
+
+__all__ = [
+    "ROUND",
+    "Handed",
+    "Meters",
+    "NothingStored",
+    "Sizes",
+    "on_a_chip",
+    "within_caps",
+]

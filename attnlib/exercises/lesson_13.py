@@ -208,7 +208,7 @@ EXERCISES = (
         ),
         "n stands once in what it costs, and width once. This is exact for a model "
         "that was trained with a window, and another function for all others.",
-        (growth.ROOM, growth.WORK),
+        (growth.ROOM, growth.WORK, growth.PLACE_ENOUGH),
         "near is (n, width); k[near] is (n, width, d_k).",
         around=growth.metered,
     ),

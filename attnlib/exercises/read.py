@@ -10,13 +10,15 @@ import sys
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import numpy as np
 
 from attnlib.clinic.case import Result
 from attnlib.exercises import text
-from attnlib.exercises.exercise import Part
+
+if TYPE_CHECKING:  # else this file could not be where no answers may be
+    from attnlib.exercises.exercise import Part
 
 NUMERIC = "biuf"
 LARGEST = 10**6  # numbers; a copy of more takes time and memory, and none is asked for

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attnlib.exercises import text
+from attnlib.exercises.afar import is_afar
 
 # What the compiled body of a stub consists of: `...`, `pass`, `return`, a docstring.
 _IDLE = {
@@ -32,6 +33,8 @@ def is_stub(answer: object) -> bool:
     """Whether this is the untouched stub: it does nothing, or is `...` itself."""
     if answer is Ellipsis:
         return True
+    if is_afar(answer):
+        return answer.told.stub
     if type(answer) is not types.FunctionType:
         return False
     steps = list(dis.get_instructions(answer))
@@ -69,6 +72,8 @@ def wrong_arguments(
 
 def plain_function(answer: object) -> types.FunctionType | None:
     """The `def` behind a partial, a method or an object with `__call__`."""
+    if is_afar(answer):
+        return None
     for _ in range(10):
         kind = type(answer)
         if kind is types.FunctionType:

@@ -249,6 +249,7 @@ def law(name: str, sentence: str, opening: str) -> str:
     return f"{opening}: {name}.\n{sentence}"
 
 
+UNSEEN = "Asked that, your function gives no numbers, or others than before."
 UNKNOWN = "I know no such mistake."
 
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import ast
 import re
-import types
 
 from attnlib.exercises import habits, meanings
-from attnlib.exercises.frames import Place, Shape
+from attnlib.exercises.frames import Place, Shape, builtin_name
 
 NOT_IMPORTED = "`{name}` is imported in the lesson's setup cell. Was that cell run?"
 DTYPES = (
@@ -147,9 +146,7 @@ def _sdpa(place: Place | None) -> ast.Call | None:
     if place is None or not isinstance(node, ast.Call):
         return None
     name = ast.unparse(node.func).split(".")[-1]
-    value = place.values.get(name)
-    if isinstance(value, types.BuiltinFunctionType):  # another name for it
-        name = value.__name__
+    name = builtin_name(place.values.get(name)) or name  # another name for it
     return node if name == "scaled_dot_product_attention" else None
 
 

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 
 from attnlib.exercises import text
 from attnlib.exercises.exercise import ValueExercise
 from attnlib.exercises.judging import Status, Verdict
 from attnlib.exercises.read import is_a, plain
+from attnlib.exercises.shares import ALL, NOTHING, Shares
 
 
 def judge_value(exercise: ValueExercise, answer: object) -> Verdict:
-    """Judge a value. The right one is never printed."""
+    """Judge a value. The right one is never printed.
+
+    Of a tuple or a dict it counts the entries that are right.
+    """
     name = exercise.name
     if answer is Ellipsis:
         return Verdict("not started", text.not_started(name))
 
     def no(status: Status, sentence: str) -> Verdict:
-        return Verdict(status, text.not_yet(name, sentence))
+        share = entries(answer, exercise.right, exercise.tolerance)
+        return Verdict(status, text.not_yet(name, sentence), (), share)
 
     wanted = kind(exercise.right)
     if exercise.tidy is not None:
-        answer = exercise.tidy(answer)
+        with contextlib.suppress(Exception):  # of an answer that it was not written for
+            answer = exercise.tidy(answer)
     if equal(answer, exercise.right, exercise.tolerance):
-        return Verdict("passed", text.passed(name, exercise.why))
+        return Verdict("passed", text.passed(name, exercise.why), (), ALL)
     for misconception in exercise.wrong:
         if equal(answer, misconception.value, exercise.tolerance):
             return no("wrong", misconception.sentence)
@@ -50,7 +58,7 @@ def equal(answer: object, right: object, tolerance: float) -> bool:
         return (
             type(answer) is dict
             and _keys(answer) == _keys(right)
-            and all(equal(answer[key], right[key], tolerance) for key in right)
+            and all(_at(answer, key, right[key], tolerance) for key in right)
         )
     if isinstance(right, tuple):
         return (
@@ -89,7 +97,7 @@ def kind(value: object) -> str:
 def wrong_parts(answer: object, right: object, tolerance: float) -> list[str]:
     """Which entries of a tuple or dict are wrong, if some are right."""
     if type(answer) is dict and isinstance(right, dict):
-        wrong = [str(k) for k in right if not equal(answer[k], right[k], tolerance)]
+        wrong = [str(k) for k in right if not _at(answer, k, right[k], tolerance)]
     elif is_a(answer, tuple, list) and isinstance(right, tuple):
         wrong = [
             f"number {i + 1}"
@@ -99,6 +107,31 @@ def wrong_parts(answer: object, right: object, tolerance: float) -> list[str]:
     else:
         return []
     return wrong if len(wrong) < len(right) else []
+
+
+def entries(answer: object, right: object, tolerance: float) -> Shares:
+    """How many entries of a tuple or dict are right; none, if all are the same."""
+    if type(answer) is dict and isinstance(right, dict):
+        given = list(answer.values())
+        good = [_at(answer, k, right[k], tolerance) for k in right]
+        wanted = list(right.values())
+    elif is_a(answer, tuple, list) and isinstance(right, tuple):
+        given, wanted = list(answer), list(right)
+        good = [equal(a, b, tolerance) for a, b in zip(answer, right, strict=False)]
+    else:
+        return NOTHING
+    if _all_same(given, tolerance) and not _all_same(wanted, tolerance):
+        return NOTHING
+    too_many = max(0, len(given) - len(wanted))  # who writes all down has found nothing
+    return Shares(max(0, sum(good) - too_many), max(1, len(wanted)))
+
+
+def _all_same(values: list[object], tolerance: float) -> bool:
+    return all(equal(values[0], other, tolerance) for other in values[1:])
+
+
+def _at(answer: dict[object, object], key: object, right: object, atol: float) -> bool:
+    return key in answer and equal(answer[key], right, atol)
 
 
 def stray_names(answer: object, names: tuple[str, ...]) -> list[str]:

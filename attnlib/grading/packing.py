@@ -16,7 +16,7 @@ Node = Any  # what JSON can hold
 Array = npt.NDArray[Any]
 
 LARGEST = 10**6  # numbers in an array: of a larger one only the shape is sent
-MOST_NODES = 100_000
+MOST_NODES = 80_000  # they find place in a header of the channel
 MOST_ARRAYS, MOST_AXES = 4000, 32  # the channel's, and a little less
 DEEPEST = 70  # lists in lists; NumPy knows 64 axes
 LONGEST = 20_000  # characters of a text
@@ -29,30 +29,35 @@ class TooMuch(ValueError):
     """A value has more parts than are sent."""
 
 
-def pack(value: object, functions: list[Any] | None = None) -> tuple[Node, list[Array]]:
+Extra = Callable[[object], Node | None]
+
+
+def pack(
+    value: object, extra: Extra | None = None, most: int = MOST_NODES
+) -> tuple[Node, list[Array]]:
     """One node of JSON, and the arrays that it points to by their numbers.
 
-    `functions`, if given, collects what can be called: it goes as a number, and the
-    other side may ask for calls of it. Else a function goes by its name only.
+    `extra` is asked for each value that is no plain data: its node, or None. A value
+    of more than `most` parts goes by its type only.
     """
-    packer = _Packer(functions)
+    packer = _Packer(extra, most)
     try:
         return packer.node(value, 0), packer.arrays
     except TooMuch:
-        return {"is": "stand-in", "type": type(value).__name__}, []
+        return {"is": "stand-in", "type": _type_name(type(value))}, []
 
 
 class _Packer:
-    def __init__(self, functions: list[Any] | None) -> None:
+    def __init__(self, extra: Extra | None, most: int) -> None:
         self.arrays: list[Array] = []
-        self.functions = functions
+        self._extra, self._most = extra, most
         self._kept: dict[int, tuple[object, Node]] = {}  # arrays, by identity
         self._nodes = 0
         self._numbers = 0
 
     def node(self, value: object, depth: int) -> Node:
         self._nodes += 1
-        if self._nodes > MOST_NODES or depth > DEEPEST:
+        if self._nodes > self._most or depth > DEEPEST:
             raise TooMuch
         kind = type(value)
         if value is None or value is True or value is False:
@@ -65,18 +70,14 @@ class _Packer:
         if kind is tuple or kind is list:
             return self._sequence(value, kind.__name__, depth)  # type: ignore[arg-type]
         if kind is dict:
-            pairs = list(dict.items(value))  # type: ignore[arg-type]
+            pairs: Any = list(dict.items(value))  # type: ignore[arg-type]
             parts = [[self.node(part, depth + 1) for part in pair] for pair in pairs]
             return {"is": "dict", "pairs": parts}
         if kind is slice:
             ends = (value.start, value.stop, value.step)  # type: ignore[attr-defined]
             return {"is": "slice", "ends": [self.node(e, depth + 1) for e in ends]}
-        if self.functions is not None and callable(value):
-            self.functions.append(value)
-            name = stand_ins.name_of(getattr(value, "__name__", type(value).__name__))
-            number = len(self.functions) - 1
-            return {"is": "function", "number": number, "name": name}
-        return self._object(value, kind, depth)
+        special = None if self._extra is None else self._extra(value)
+        return self._object(value, kind, depth) if special is None else special
 
     def _sequence(self, value: Sequence[object], kind: str, depth: int) -> Node:
         only = {type(part) for part in value}
@@ -108,7 +109,7 @@ class _Packer:
                 return _large(np.ndarray.shape.__get__(value))
             array = np.array(value, copy=True, subok=False)
             if array.dtype.kind not in NUMERIC:
-                return {"is": "odd", "dtype": str(array.dtype)[:LONGEST]}
+                return {"is": "odd", "dtype": array.dtype.str[:LONGEST]}
             order = "F" if array.flags.f_contiguous and array.ndim > 1 else "C"
             return {"is": "array", "number": self._keep(array), "order": order}
         tensor = getattr(sys.modules.get("torch"), "Tensor", None)
@@ -130,6 +131,7 @@ class _Packer:
 
     def _other(self, value: Any, kind: type, depth: int) -> Node:
         """What is no numbers: of which kind it is, and how its type is called."""
+        node: Node
         node = {"is": "stand-in", "type": _type_name(kind), "mark": _mark(value, kind)}
         for base in (tuple, list):
             if issubclass(kind, base):
@@ -175,8 +177,8 @@ def _type_name(kind: type) -> str:
     return stand_ins.name_of(type.__dict__["__name__"].__get__(kind))
 
 
-LAZY = (types.GeneratorType, map, filter, zip, types.CoroutineType)
-LAZY = (*LAZY, types.AsyncGeneratorType)
+LAZY: tuple[type, ...] = (types.GeneratorType, types.AsyncGeneratorType)
+LAZY = (*LAZY, types.CoroutineType, map, filter, zip)
 
 
 def _mark(value: Any, kind: type) -> str:

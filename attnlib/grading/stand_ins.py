@@ -97,10 +97,10 @@ async def _asynchronous() -> Any:
 # Objects that the judge knows by their type alone: real ones, with nothing in them.
 MARKS: dict[str, Callable[[], object]] = {
     "generator": _generator,
-    "expression": lambda: (x for x in ()),
+    "expression": lambda: (x for x in range(0)),
     "map": lambda: map(int, ()),
     "filter": lambda: filter(int, ()),
-    "zip": lambda: zip(()),  # noqa: B905 - it is empty
+    "zip": lambda: zip(()),
     "coroutine": _closed_coroutine,
     "asynchronous": _asynchronous,
     "not implemented": lambda: NotImplemented,

@@ -38,14 +38,15 @@ class Odd(ValueError):
 def unpack(
     node: Node,
     arrays: Sequence[Array],
-    function: Callable[[int, str], object] | None = None,
+    extra: Callable[[Node], object] | None = None,
+    most: int = MOST_NODES,
 ) -> Any:
-    """The value again. `function` makes what stands for a function of a number.
+    """The value again. `extra` reads the nodes that `pack` has from its own `extra`.
 
     Raises Odd where the node is none that `pack` makes.
     """
     try:
-        return _Unpacker(arrays, function).value(node, 0)
+        return _Unpacker(arrays, extra, most).value(node, 0)
     except Odd:
         raise
     except Exception as error:
@@ -56,15 +57,16 @@ class _Unpacker:
     def __init__(
         self,
         arrays: Sequence[Array],
-        function: Callable[[int, str], object] | None,
+        extra: Callable[[Node], object] | None,
+        most: int,
     ) -> None:
-        self._function = function
+        self._extra, self._most = extra, 2 * most
         self._nodes = 0
         self._arrays = [_sound(array) for array in arrays]
 
     def value(self, node: Node, depth: int) -> Any:
         self._nodes += 1
-        if self._nodes > 2 * MOST_NODES or depth > 2 * DEEPEST:
+        if self._nodes > self._most or depth > 2 * DEEPEST:
             raise Odd("a value has too many parts")
         if node is None or type(node) in (bool, int):
             return node
@@ -72,10 +74,12 @@ class _Unpacker:
             return _clean(node)
         if type(node) is not dict or type(node.get("is")) is not str:
             raise Odd(f"a value cannot be a {type(node).__name__}")
-        read = getattr(self, READS.get(node["is"], ""), None)
-        if read is None:
+        read = READS.get(node["is"])
+        if read is not None:
+            return getattr(self, read)(node, depth)
+        if self._extra is None:
             raise Odd("a value of a kind that there is not")
-        return read(node, depth)
+        return self._extra(node)
 
     def _array(self, node: Node, depth: int) -> Array:
         array = self._arrays[_number(node)]
@@ -141,11 +145,6 @@ class _Unpacker:
     def _dots(self, node: Node, depth: int) -> Any:
         return ...
 
-    def _function_of(self, node: Node, depth: int) -> object:
-        if self._function is None:
-            raise Odd("no functions come this way")
-        return self._function(_number(node), stand_ins.name_of(node["name"]))
-
     def _stand_in(self, node: Node, depth: int) -> object:
         return stand_ins.stand_in(node["type"], node.get("mark"), node)
 
@@ -165,7 +164,6 @@ READS = {
     "int": "_int",
     "float": "_float",
     "...": "_dots",
-    "function": "_function_of",
     "stand-in": "_stand_in",
 }
 

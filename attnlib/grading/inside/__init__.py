@@ -1,5 +1,22 @@
-"""What runs in the sandbox: the standard library, NumPy, and torch where it is needed.
+"""What runs in the sandbox, beside a student's code.
 
-Nothing here knows the answers, the seed, or any other student. `supervisor` starts one
-child for each exercise, `student` runs in that child.
+`NEEDS` are the files of attnlib that it takes from the exercises and the clinic, whose
+folders are otherwise out of its sight. None of them holds an answer.
 """
+
+NEEDS = (
+    "clinic/case.py",
+    "clinic/limit.py",
+    "clinic/run.py",
+    "clinic/tensors.py",
+    "clinic/words.py",
+    "exercises/afar.py",
+    "exercises/counted.py",
+    "exercises/frames.py",
+    "exercises/metered.py",
+    "exercises/on_chip.py",
+    "exercises/program.py",
+    "exercises/read.py",
+    "exercises/stubs.py",
+    "exercises/text.py",
+)

@@ -1,0 +1,49 @@
+"""What a student is told where there was nothing to judge, all in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attnlib.exercises import text
+
+MISSING = "It is not in the notebook: no cell defines this name."
+SLOW = (
+    "What stands above it in the notebook, and what it needs of that, did not end in "
+    "time."
+)
+LOST = {
+    "timeout": (
+        "It did not end in time, and it could not be stopped from inside. Is there a "
+        "loop that never ends?"
+    ),
+    "memory": "It took more memory than there is for an exercise.",
+    "killed": "Its process was ended by force, or crashed.",
+    "ended": "It ended the program, as exit() does. A function should only return.",
+    "broke": "Its process sent what is no answer.",
+    "output": "It printed far too much, or its result is far too large.",
+}
+UNGRADED = (
+    "{name}: not graded. That is a fault of the grader or of its machine, and no zero: "
+    "{why}"
+)
+
+
+def missing(name: str) -> str:
+    return f"{name}: {MISSING[0].lower()}{MISSING[1:]}"
+
+
+def syntax(name: str, notes: Sequence[str]) -> str:
+    return text.not_yet(name, " ".join(["Its cell cannot be read by Python.", *notes]))
+
+
+def undefined(name: str, errors: Sequence[str], slow: bool) -> str:
+    said = SLOW if slow else f"Nothing was defined under the name {name}."
+    return text.not_yet(name, " ".join([said, *errors]))
+
+
+def lost(name: str, reason: str) -> str:
+    return text.not_yet(name, LOST[reason])
+
+
+def ungraded(name: str, why: str) -> str:
+    return UNGRADED.format(name=name, why=why)

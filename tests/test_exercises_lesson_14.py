@@ -340,6 +340,27 @@ def popped(loss_of, n_heads, budget):
     return kept
 
 
+def list_replaced(loss_of, n_heads, budget):
+    kept = list(range(n_heads))
+    while len(kept) > budget:
+        losses = [loss_of(without(kept, h)) for h in kept]
+        kept = kept.pop(losses.index(min(losses)))
+    return kept
+
+
+def list_compared(loss_of, n_heads, budget):
+    kept = list(range(n_heads))
+    while kept > budget:
+        kept.pop()
+    return kept
+
+
+def range_changed(loss_of, n_heads, budget):
+    kept = range(n_heads)
+    kept.pop()
+    return kept
+
+
 def handed(change):
     return lambda f, n, b: by_sets(lambda some: f(change(some, n)), n, b)
 
@@ -347,6 +368,9 @@ def handed(change):
 RAISED = [
     (lowest_of_all_rounds, "Has it gone already"),
     (popped, "take a place in the list"),
+    (list_replaced, "without `left =` in front"),
+    (list_compared, "len(...) says how many"),
+    (range_changed, "list(range(n)) can"),
     (lambda f, n, b: by_sets(lambda some: f(*some), n, b), "one list of heads"),
     (lambda f, n, b: [h for h in range(n) if f(h) < 1][:b], "it got 0 (case"),
     (handed(lambda some, n: [h in some for h in range(n)]), "it got [False, True"),
@@ -899,6 +923,7 @@ def test_another_loss_breaks_a_law(answer, words):
         (lambda s, p, c: by_kl_div(s, p, c) / 3, "0.333 times the right result"),
         (lambda s, p, c: by_kl_div(s, p, c).half(), "It is float16"),
         (lambda s, p, c: p[c].mean(), "axes of the mask stand for the first axes"),
+        (lambda s, p, c: p[c.double()].mean(), "holds True and False"),
     ],
 )
 def test_what_is_simply_off_is_told_so(answer, words):

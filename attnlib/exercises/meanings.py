@@ -99,6 +99,16 @@ MASK_FITS = (
     "In x[mask] the axes of the mask stand for the first axes of x, in their order. Do "
     "they lie there? transpose exchanges two."
 )
+MASK_KINDS = (
+    "A mask in square brackets holds True and False. Numbers there are places, and "
+    "have to be whole."
+)
+NO_LENGTH = (
+    "That is one number, and no list. `left.pop(...)` changes the list itself, and "
+    "returns what it takes out: write it without `left =` in front."
+)
+LIST_COMPARED = "A list is no number. len(...) says how many are in it."
+RANGE_IS_FIXED = "A range cannot be changed; list(range(n)) can."
 NOT_IN_LIST = (
     "What is removed or looked up is not in the list. Has it gone already, or is it a "
     "place, where a number of the list is meant?"

@@ -74,6 +74,8 @@ def only(folder: Path) -> Handed:
         (["03_masks/alice/a.ipynb", "04_many_heads/bob/a.ipynb"], ["alice", "bob"]),
         (["alice/course/notebooks/03_masks.ipynb"], ["alice"]),
         (["alice/a.ipynb"], ["alice"]),
+        (["hw3/alice.ipynb", "hw3/bob.ipynb"], ["alice", "bob"]),
+        (["alice/one.ipynb", "alice/two.ipynb"], ["alice"]),
         (["alice/03_masks/a.ipynb", "alice/04_many_heads/a.ipynb"], ["alice"]),
         (["alice.py", "bob.ipynb"], ["alice", "bob"]),
         (["03_masks.ipynb"], ["03_masks"]),

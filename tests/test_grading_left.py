@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pytest
@@ -363,3 +364,58 @@ def test_a_right_answer_is_found_however_it_is_left(way: str) -> None:
 
 def test_there_are_forty_ways() -> None:
     assert len(LEFT) >= 40
+
+
+# Whole lessons, all answers at once
+
+
+def tagged(document: Document, tag: str) -> list[Document]:
+    return [c for c in document["cells"] if tag in c["metadata"].get("tags", [])]
+
+
+def disorder(document: Document, kind: str) -> None:
+    cells = document["cells"]
+    answers, code = tagged(document, "exercise"), []
+    for one in cells:
+        raises = "raises-exception" in one["metadata"].get("tags", [])
+        if one["cell_type"] == "code" and not raises:
+            code.append("".join(one["source"]))
+    match kind:
+        case "shuffled":
+            random.Random(2).shuffle(cells)
+        case "reversed":
+            cells.reverse()
+        case "no checks":
+            cells[:] = [c for c in cells if c not in tagged(document, "check")]
+        case "no setup":
+            cells[:] = [c for c in cells if c not in tagged(document, "setup")]
+        case "answers first":
+            cells[:] = answers + [c for c in cells if c not in answers]
+        case "answers last":
+            cells[:] = [c for c in cells if c not in answers] + answers
+        case "answers alone":
+            cells[:] = answers
+        case "one cell":
+            cells[:] = [cell("\n".join(code))]
+        case "twice":
+            cells *= 2
+
+
+KINDS = ["shuffled", "reversed", "no checks", "no setup", "answers first"]
+KINDS += ["answers last", "answers alone", "one cell", "twice"]
+
+
+@cache
+def solved(stem: str) -> bytes:
+    return solve.solve((solve.NOTEBOOKS / f"{stem}.ipynb").read_bytes())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("stem", ["01_three_tokens", "03_masks", "04_many_heads"])
+def test_every_answer_of_a_lesson_passes_in_disorder(stem: str, kind: str) -> None:
+    document = json.loads(solved(stem))
+    disorder(document, kind)
+    left_so = read(json.dumps(document).encode(), "a.ipynb")
+    for name in exercises.names(int(stem[:2])):
+        value, _ = run(answer(left_so, name))
+        assert exercises.judge(name, value).status == "passed", name

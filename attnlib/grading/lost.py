@@ -14,6 +14,11 @@ _USUAL = {
     "torch": "import torch",
     "F": "import torch.nn.functional as F",
 }
+# The parts of attnlib that lessons import by this name. (`nn` may be torch's.)
+_PARTS = (
+    "attention cost diagnostics example heads lowrank masks numerics positions sparse"
+)
+_USUAL |= {part: f"from attnlib import {part}" for part in _PARTS.split()}
 _LIBRARIES = ("attnlib", "numpy", "torch", "math")
 _KEPT = ("attnlib.exercises", "attnlib.clinic", "attnlib.grading")
 

@@ -212,7 +212,7 @@ def _depth(paths: Iterable[Parts]) -> int:
 
 def _is_lesson(name: str) -> bool:
     """Whether a name says a lesson and nothing else; a bare number may be anyone's."""
-    words = [word for word in _plain(name).split("_") if not word.isdecimal()]
+    words = re.findall(r"[^\W\d_]+", _plain(name))
     rest = "_".join(word for word in words if word not in _WORDS)
     return bool(words) and (not rest or rest in LESSONS)
 

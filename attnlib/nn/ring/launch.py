@@ -53,9 +53,9 @@ def run_ranks(
     """Run `worker(rank, n_ranks, *args)` on n_ranks new processes of this machine.
 
     They form a process group of torch.distributed: NCCL where each can have a GPU of
-    its own, gloo on CPUs elsewhere. They talk over the loopback device, need no
-    network, and end with this call: on success, on an error, on an interrupt, and when
-    this process is killed.
+    its own, gloo on CPUs elsewhere. (The course's tests have run gloo alone.) They talk
+    over the loopback device, need no network, and end with this call: on success, on an
+    error, on an interrupt, and when this process is killed.
 
     Args:
         worker: a function of a module that new processes can import, not of a notebook.
@@ -76,7 +76,7 @@ def run_ranks(
         ShapeError: n_ranks is less than 1, or the port less than 0.
         ValueError: the port is above 65535, or seconds not in (0, a million].
 
-    Cost: each process imports torch, 1 to 3 s and about 100 MB of its own.
+    Cost: each process imports torch: 1 to 3 s of a core, 150 to 200 MB of its own.
     Source: the store and the groups of torch.distributed.
     Lesson: 16.
 

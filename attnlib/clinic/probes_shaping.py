@@ -76,6 +76,18 @@ def losses_of(rng, n_heads, jobs, luck=0.05):
     return LossOf(np.round(found, 4), n_heads)
 
 
+# In each of them one head does nothing, and goes first.
+ONE_IDLE = tuple(
+    losses_of(
+        np.random.default_rng(idle),
+        6,
+        [((head,), 2.0) for head in range(6) if head != idle],
+        1.0,
+    )
+    for idle in range(6)
+)
+
+
 def pruning_cases(rng):
     """For `prune_to_budget(loss_of, n_heads, budget)`: twins, rivals, and luck."""
     twins = losses_of(rng, 4, [((0, 3), 3.0), ((1,), 1.0), ((2,), 0.5)])

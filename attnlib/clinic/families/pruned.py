@@ -72,8 +72,8 @@ def _order(loss_of: LossOf, every: list[int], target: int, faults: Faults) -> li
         return every[target:]
     if "prune_first_heads" in faults:
         return every[:n_gone]
-    kept, order = list(every), []
-    whole = loss_of(every)
+    kept, whole = list(every), loss_of(every)
+    order: list[int] = []
     while len(kept) > target:
         losses = [loss_of([k for k in kept if k != h]) for h in kept]
         if "prune_size_of_change" in faults:

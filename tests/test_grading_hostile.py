@@ -571,6 +571,23 @@ def test_the_environment_holds_no_secret(sandbox, monkeypatch):
     assert said["cwd"] == "/"
 
 
+def test_a_child_has_four_descriptors_and_no_more(sandbox):
+    code = """
+import os
+def f():
+    found = []
+    for number in range(1000):
+        try:
+            os.fstat(number)
+        except OSError:
+            continue
+        found.append(number)
+    return {"open": found}
+"""
+    with session(sandbox) as opened, opened.exercise() as line:
+        assert call(line, code)["open"] == [0, 1, 2, 3]
+
+
 def test_an_answer_finds_no_answers(sandbox):
     code = """
 import importlib

@@ -288,6 +288,23 @@ def test_without_a_sandbox_nothing_is_run(monkeypatch):
     assert "Tried: landlock does not start: no room left." in said
 
 
+def test_half_a_sandbox_is_none_unless_it_is_allowed(monkeypatch):
+    """Landlock where no system calls can be filtered: the network is open."""
+    place("landlock")
+    monkeypatch.setattr(bubblewrap, "program", lambda: None)
+    monkeypatch.setattr(seccomp, "there", lambda: False)
+    with pytest.raises(choose.NoSandbox, match="landlock: an answer can reach the net"):
+        choose.choose(room=room())
+    chosen = choose.choose(allow_unsandboxed=True, room=room())
+    assert type(chosen) is Landlock
+    assert "network" in chosen.lacks()
+
+
+def test_a_kernel_without_landlock_is_not_asked_for_it(monkeypatch):
+    monkeypatch.setattr(rules, "version", lambda: 0)
+    assert Landlock not in map(type, choose.candidates(room()))
+
+
 def test_without_a_sandbox_plain_is_taken_only_when_allowed(monkeypatch):
     monkeypatch.setattr(bubblewrap, "program", lambda: None)
     monkeypatch.setattr(Landlock, "command", Failing.command)

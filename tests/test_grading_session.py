@@ -24,7 +24,7 @@ from grading_places import (
     works,
 )
 
-from attnlib.grading.channel import Lost
+from attnlib.grading.channel import Channel, Lost
 from attnlib.grading.sandbox.limits import Limits
 from attnlib.grading.session import Session
 
@@ -135,6 +135,7 @@ def f():
         for _ in range(3):
             assert call(line, burn, seconds=1) == 1
         assert outcome(line, burn, seconds=0.2) == "lost timeout"
+        assert line._report["why"] == "timeout"  # not "stopped", by the clock
 
 
 def test_all_calls_together_have_a_limit(best):
@@ -164,16 +165,22 @@ def f():
         assert outcome(line, DOUBLE, 1) == "lost ended exit status 0"
 
 
-def test_an_answer_and_the_end_at_once_is_an_answer(best):
+def test_an_answer_and_the_end_at_once_is_an_answer(best, monkeypatch):
+    send = Channel.send
+
+    def slowly(*args):
+        send(*args)
+        time.sleep(0.7)  # until both are there: the answer, and the news of the end
+
+    monkeypatch.setattr(Channel, "send", slowly)
     code = """
 import numpy as np, os
 def f():
     channel.send({"what": "result"}, [np.arange(3)])
     os._exit(0)
 """
-    for _ in range(5):
-        with session(best) as opened, opened.exercise() as line:
-            assert outcome(line, code).tolist() == [0, 1, 2]
+    with session(best) as opened, opened.exercise() as line:
+        assert outcome(line, code).tolist() == [0, 1, 2]
 
 
 def test_an_error_of_ours_ends_the_child(sandbox):

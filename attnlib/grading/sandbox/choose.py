@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from attnlib.grading.channel import Lost
+from attnlib.grading.inside import landlock
 from attnlib.grading.sandbox import bubblewrap
 from attnlib.grading.sandbox import room as rooms
 from attnlib.grading.sandbox.bubblewrap import Bubblewrap
@@ -42,9 +43,9 @@ def choose(allow_unsandboxed: bool = False, room: Path | None = None) -> Sandbox
         raise NoSandbox(_refusal(tried))
     for sandbox in candidates(room or rooms.shared(), allow_unsandboxed):
         problem = problem_of(sandbox)
-        if not problem:
+        if not problem and (allow_unsandboxed or not sandbox.lacks()):
             return sandbox
-        tried.append(problem)
+        tried.append(problem or f"{sandbox.name}: {sandbox.lacks()}")
     raise NoSandbox(_refusal(tried))
 
 
@@ -52,7 +53,8 @@ def candidates(room: Path, allow_unsandboxed: bool = True) -> list[Sandbox]:
     """Every sandbox that might work here, the best first."""
     kinds: list[type[Sandbox]] = []
     if sys.platform == "linux":
-        kinds = [Bubblewrap, Landlock] if bubblewrap.program() else [Landlock]
+        kinds += [Bubblewrap] if bubblewrap.program() else []
+        kinds += [Landlock] if landlock.version() else []
     if allow_unsandboxed:
         kinds.append(Plain)
     return [kind(room) for kind in kinds]

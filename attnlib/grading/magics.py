@@ -7,8 +7,10 @@ the student sees. IPython's own finders say which lines are theirs.
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 import textwrap
+import threading
 import tokenize
 import warnings
 from collections.abc import Iterator
@@ -18,7 +20,16 @@ from typing import Any
 _RUN_HERE = {"time", "capture", "prun", "memit", "mprun", "lprun", "debug", "pdb"}
 _TYPED_BARE = {"pip", "conda", "mamba", "cd", "ls", "pwd", "cat", "mkdir", "cp", "rm"}
 _WORK = 300_000  # characters that may be looked at again and again
+_ONE_BY_ONE = threading.Lock()  # what warnings are shown is one setting for all threads
 _SIMPLE = re.compile(r"^([ \t]*)(?:[%!?].*|[\w.*%]+\?\??[ \t]*)$", re.MULTILINE)
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    r"""No warnings of the compiler, say of `"\d"`, which a string may well hold."""
+    with _ONE_BY_ONE, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def parse(source: str) -> ast.Module:
@@ -28,8 +39,7 @@ def parse(source: str) -> ast.Module:
         SyntaxError: Python does not take it, or it is nested too deeply.
     """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of "\d", which a string may well hold
+        with quiet():
             return ast.parse(source)
     except SyntaxError:
         raise

@@ -31,6 +31,9 @@ def taken(statements: list[Statement], name: str) -> Iterator[str]:
         whole = "\n".join([rest, *(s.source for s in imports)])
         if re.search(rf"\b{word}\b", whole) and word not in solution:
             yield f"It uses {spoken}."
+    bound_so = any("attnlib" in statement.binds for statement in imports)
+    if "attnlib" in uses and not bound_so:
+        yield "It names attnlib inside."  # an import in a function, or by its name
     for statement in imports:
         if not re.match(r"(?:from|import)\s+attnlib\b", statement.source):
             continue

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import re
 import symtable
-import warnings
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -142,8 +141,7 @@ def _broken(error: SyntaxError, cell: int, first: int, source: str) -> Broken:
 def _statement(node: ast.stmt, plain: Statement) -> Statement:
     """A statement with all that is known of its names."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with magics.quiet():
             table = symtable.symtable(plain.source, "<cell>", "exec")
     except (ValueError, RecursionError, MemoryError) as error:
         raise SyntaxError(f"{type(error).__name__} in the parser") from None

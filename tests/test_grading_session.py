@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -229,6 +230,43 @@ def test_two_sessions_side_by_side(sandbox):
             assert outcome(left, "import os\ndef f(): os._exit(1)").startswith("lost")
             assert call(right, DOUBLE, 4) == 8
         works(one)
+
+
+def test_sessions_in_several_threads_do_not_meet(sandbox):
+    codes = [
+        DOUBLE,
+        "import os\ndef f(x): os._exit(0)",
+        DOUBLE,
+        "def f(x): return 1 / 0",
+    ]
+
+    def one(code):
+        with session(sandbox) as opened:
+            with opened.exercise() as line:
+                said = str(outcome(line, code, 2))
+            works(opened)
+        return said
+
+    with ThreadPoolExecutor(len(codes)) as pool:
+        said = list(pool.map(one, codes))
+    assert said[0] == said[2] == "4"
+    assert said[1].startswith("lost ended")
+    assert said[3].startswith("raised ZeroDivisionError")
+    assert not marked()
+
+
+def test_nothing_is_left_open_here(best):
+    def count():
+        return len(os.listdir("/proc/self/fd"))
+
+    with session(best) as opened:
+        works(opened)
+        before = count()
+        for _ in range(10):
+            works(opened)
+            with opened.exercise() as line:
+                outcome(line, "import os\ndef f(): os._exit(0)")
+        assert count() == before
 
 
 PARENT = """

@@ -77,10 +77,6 @@ class Channel:
         self._came = bytearray()
         line.setblocking(False)
 
-    def fileno(self) -> int:
-        """The number of the socket."""
-        return self._line.fileno()
-
     def close(self) -> None:
         """Hang up."""
         self._line.close()
@@ -143,10 +139,6 @@ class Channel:
         sizes = _sizes(about, n_numbers, self._caps)
         numbers = self._take(n_numbers, until, also)
         return header, _arrays(numbers, sizes)
-
-    def waiting(self) -> bool:
-        """Whether something has come that was not read yet."""
-        return bool(self._came) or bool(select.select([self._line], [], [], 0)[0])
 
     def _take(self, size: int, until: float, also: Also | None) -> bytearray:
         while len(self._came) < size:

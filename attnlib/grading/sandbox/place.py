@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from attnlib.grading.inside import seccomp
+from attnlib.grading.inside.kernel import LINUX
 from attnlib.grading.sandbox import room as rooms
 from attnlib.grading.sandbox.limits import Limits
 
@@ -101,8 +102,8 @@ class Sandbox:
 
 
 def is_root() -> bool:
-    """Whether whoever grades is root, as in many containers."""
-    return os.name == "posix" and os.getuid() == 0
+    """Whether whoever grades is root on Linux, as in many containers."""
+    return LINUX and os.getuid() == 0
 
 
 def python() -> str:

@@ -108,6 +108,10 @@ def _counted(
             _broken_one(exercise, law, seen.function, clock, right=True) is None
             for law in exercise.laws
         ]
+        laws = list(zip(exercise.laws, kept, strict=True))
+        if any(law.room is not None and not well for law, well in laws):
+            # Then meters that ran beside the answer have said what is not so.
+            kept = [well and law.slower <= 1 for law, well in laws]
     return shares.of_cases(seen, table, kept)
 
 

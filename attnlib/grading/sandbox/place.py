@@ -16,7 +16,7 @@ from attnlib.grading.sandbox.limits import Limits
 # What a sandbox can promise.
 Promise = Literal["files", "network", "others", "leftovers"]
 SAYS: dict[Promise, str] = {
-    "files": "an answer can read and write the files of whoever grades",
+    "files": "an answer can read and change all that whoever grades can",
     "network": "an answer can reach the network",
     "others": "an answer can stop other programs",
     "leftovers": "a process of an answer may stay behind",

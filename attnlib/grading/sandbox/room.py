@@ -33,7 +33,7 @@ def check(*_, **__):
     """Do nothing."""
 
 
-hint = solution = check
+hint = solution = use = check
 '''
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -25,6 +26,9 @@ class Mistake:
     report: str = ""  # "owner/repo#number": where it was seen in public
 
 
+_added: set[str] = set()  # keys
+
+
 @cache
 def catalogue() -> dict[str, Mistake]:
     """All mistakes by key."""
@@ -37,6 +41,22 @@ def catalogue() -> dict[str, Mistake]:
                 raise ValueError(f"Two mistakes have the key {mistake.key}.")
             found[mistake.key] = mistake
     return found
+
+
+def add(mistakes: Iterable[Mistake]) -> None:
+    """Take in mistakes that are not the course's: those of a teacher's own exercises.
+
+    Args:
+        mistakes: their keys are new. One that was added before is replaced.
+
+    Raises:
+        ValueError: the course has a mistake of that key.
+    """
+    for mistake in mistakes:
+        if mistake.key in catalogue() and mistake.key not in _added:
+            raise ValueError(f"the course has a mistake {mistake.key} already.")
+        _added.add(mistake.key)
+        catalogue()[mistake.key] = mistake
 
 
 def get(key: str) -> Mistake:

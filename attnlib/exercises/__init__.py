@@ -13,6 +13,7 @@ import difflib
 import importlib
 import pkgutil
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnlib.exercises import text, usage
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _MISSING = object()
 _hints_taken: dict[str, int] = {}  # in this session; a restart forgets them
+_own: dict[str, AnyExercise] = {}  # a teacher's, by `use`
 
 
 def check(name: object = _MISSING, answer: object = _MISSING) -> None:
@@ -150,6 +152,25 @@ def solution(name: object = _MISSING, now: bool = False) -> None:
     print(exercise.solution_source.rstrip())
 
 
+def use(folder: str | Path) -> None:
+    """Let `check`, `hint` and `solution` know a teacher's own exercises, too.
+
+    Args:
+        folder: holds files of the form of `attnlib/exercises/lesson_NN.py`.
+
+    Returns:
+        Nothing.
+
+    Raises:
+        PrivateError: one of the files cannot be used; the message says why.
+
+    Lesson: 00.
+    """
+    from attnlib.exercises import private
+
+    _own.update({exercise.name: exercise for exercise in private.load(Path(folder))})
+
+
 def names(lesson: int | None = None) -> tuple[str, ...]:
     """The names of all exercises, or of those of one lesson, in their order."""
     return tuple(e.name for e in _all().values() if lesson in (None, e.lesson))
@@ -171,8 +192,13 @@ def _print(sentences: str) -> None:
     print(wrapped(sentences))
 
 
-@cache
 def _all() -> dict[str, AnyExercise]:
+    return of_the_course() | _own
+
+
+@cache
+def of_the_course() -> dict[str, AnyExercise]:
+    """The exercises of the course by name, without a teacher's own."""
     found: dict[str, AnyExercise] = {}
     for module in sorted(m.name for m in pkgutil.iter_modules(__path__)):
         if not module.startswith("lesson_"):

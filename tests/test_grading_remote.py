@@ -27,7 +27,7 @@ from attnlib.exercises.exercise import (
     WitnessExercise,
 )
 from attnlib.exercises.judging import judge_function
-from attnlib.exercises.shares import NOTHING
+from attnlib.exercises.program import Program
 from attnlib.grading.channel import Lost
 from attnlib.grading.inside import errors
 from attnlib.grading.remote import MISSING
@@ -299,7 +299,7 @@ def test_objects_that_lie_earn_nothing_where_they_are_no_answer_at_all():
     ):
         verdict = from_afar(name, answer)
         assert not verdict.passed
-        assert verdict.shares in (None, NOTHING)
+        assert verdict.shares is None or verdict.shares.right == 0
 
 
 def doubles(q, k, v, mask=None):
@@ -308,16 +308,16 @@ def doubles(q, k, v, mask=None):
 
 
 Q, K, V = np.random.default_rng(0).normal(size=(3, 4, 4))
+BEFORE = Q.copy()
 
 
 def test_a_bug_that_changes_its_input_does_so_in_the_check_too():
-    """And what the check keeps is as it was for the next one."""
+    """And what the check keeps is as it was, when the next one comes."""
     bug = arena.Bug("doubles q", "M00", "law", "It doubles q.", lambda: doubles)
 
     def check(attention):
-        before = Q.copy()
         attention(Q, K, V)
-        return not np.array_equal(before, Q)
+        return not np.array_equal(BEFORE, Q)
 
     with lines.answer_afar(exercises.get("mask_check"), check) as found:
         there = arena.score(found, [bug])
@@ -562,6 +562,19 @@ def test_an_answer_that_is_none_breaks_the_line(reply):
         found = lines.define(line, [], lines.wish(exercise)).answer
         with pytest.raises(Lost, match="broke"):
             judge_function(exercise, found)
+    finally:
+        line.close()
+
+
+@pytest.mark.parametrize("first", [7, -1, None, "x"])
+def test_a_program_that_there_is_not_breaks_the_line(first):
+    reply = RESULT | {"program": first}
+    line = lines.ForkedLine(serve=lying(reply, [np.eye(2)]))
+    try:
+        exercise = exercises.get("tiled_attention")
+        found = lines.define(line, [], lines.wish(exercise)).answer
+        with pytest.raises(Lost, match="broke"):
+            found.ask((Q, K, V, 1, 1, Program()), 1.0)
     finally:
         line.close()
 

@@ -323,7 +323,7 @@ FORGED = (
 @pytest.mark.parametrize("node", FORGED, ids=str)
 def test_a_forged_value_is_refused(node):
     with pytest.raises(Odd):
-        unpack(node, [np.eye(2)])
+        unpack(node, [np.eye(2), np.eye(3)])
 
 
 def test_a_forged_array_is_refused():

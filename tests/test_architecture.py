@@ -7,8 +7,9 @@
     4  clinic                             names mistakes; torch only when handed torch
     5  figures, explorers, widgets        show what others computed
     6  exercises                          check, hint, solution
-    7  grading, doctor, commands          programs
-    8  __main__                           the command line that starts them
+    7  grading, doctor                    programs
+    8  commands                           what the command line knows
+    9  __main__                           the command line that starts them
 
 The rules are read off the source, so a broken one names its file and line. Each is
 shown a module that breaks it, too.
@@ -35,8 +36,9 @@ TABLE = {
     4: "clinic",
     5: "figures explorers widgets",
     6: "exercises",
-    7: "grading doctor commands",
-    8: "__main__",
+    7: "grading doctor",
+    8: "commands",
+    9: "__main__",
 }
 # Inside level 5 the explorers come first: figures and widgets use their tables.
 BORROWS = {("figures", "explorers"), ("widgets", "explorers")}

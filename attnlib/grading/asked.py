@@ -1,0 +1,59 @@
+"""Which exercises a file is graded for."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from attnlib import exercises as course
+from attnlib.exercises import private
+from attnlib.exercises.exercise import AnyExercise
+from attnlib.grading.notebook import Notebook
+
+_BOUND = re.compile(r"^(?:def\s+(\w+)|(\w+)\s*(?::[^=\n]+)?=(?!=))", re.M)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a class was asked.
+
+    With a lesson, every file is graded for the exercises of that lesson. Without one,
+    each file is graded for the lesson that its name tells, or, where it tells none, for
+    the one of which it holds the most exercises. A teacher's own exercises belong to
+    the lesson that they name.
+    """
+
+    lesson: int | None = None
+    folder: Path | None = None  # of the teacher's own exercises
+
+    def __reduce__(self) -> tuple[type[Asked], tuple[int | None, Path | None]]:
+        return Asked, (self.lesson, self.folder)  # a worker loads them anew
+
+    @cached_property
+    def all(self) -> tuple[AnyExercise, ...]:
+        """Every exercise that might be asked, in the order of the grades."""
+        own = private.load(self.folder) if self.folder else ()
+        return (*(course.get(name) for name in course.names()), *own)
+
+    def of(self, lesson: int | None) -> tuple[AnyExercise, ...]:
+        """The exercises of a lesson, also the teacher's own."""
+        return tuple(e for e in self.all if e.lesson == lesson)
+
+    @property
+    def fixed(self) -> tuple[AnyExercise, ...]:
+        """What everybody is asked; nothing, if each file tells its lesson."""
+        return () if self.lesson is None else self.of(self.lesson)
+
+    def lesson_in(self, cells: Notebook) -> int | None:
+        """The lesson of which a notebook holds most exercises; the first of several."""
+        bound = {
+            name
+            for cell in cells.cells
+            for pair in _BOUND.findall(cell.source)
+            for name in pair
+        }
+        count = Counter(e.lesson for e in self.all if e.name in bound)
+        return min(count, key=lambda n: (-count[n], n)) if count else None

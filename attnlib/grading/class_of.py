@@ -1,0 +1,67 @@
+"""All grades of a class, in the order of the students."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from attnlib.grading import letters
+from attnlib.grading.grades import Grade, Graded
+from attnlib.grading.plan import Person
+
+
+@dataclass(frozen=True)
+class Whole:
+    """One student, with all files: most have one."""
+
+    student: str
+    files: tuple[Graded, ...]
+
+    @property
+    def grades(self) -> tuple[Grade, ...]:
+        """The grades of all files."""
+        return tuple(grade for file in self.files for grade in file.grades)
+
+    @property
+    def points(self) -> int:
+        """All points, in hundredths."""
+        return sum(file.points for file in self.files)
+
+    @property
+    def of(self) -> int:
+        """What could be reached."""
+        return sum(file.of for file in self.files)
+
+    @property
+    def has_grades(self) -> bool:
+        """Whether there is anything to count: no file, no zero."""
+        return any(grade.counts for grade in self.grades)
+
+
+@dataclass(frozen=True)
+class Class:
+    """All that is known of a class; `whole` is False while some are not graded yet."""
+
+    graded: tuple[Graded, ...]
+    people: dict[str, Person]
+    asked: tuple[tuple[str, int], ...] = ()  # what everybody was asked, and its worth
+    notes: tuple[str, ...] = ()
+    title: str = "Attention by Hand"
+    whole: bool = True
+
+    def students(self) -> Iterator[Whole]:
+        """Each student once, by name."""
+        files: dict[str, list[Graded]] = {}
+        for one in in_order(self.graded):
+            files.setdefault(one.student, []).append(one)
+        for student, there in files.items():
+            yield Whole(student, tuple(there))
+
+    def person(self, student: str) -> Person:
+        """Who a student is to a school's system."""
+        return self.people.get(student, Person(student, student))
+
+
+def in_order(graded: Iterable[Graded]) -> list[Graded]:
+    """By name, however they came."""
+    return sorted(graded, key=lambda g: (letters.key(g.student), g.student, g.where))

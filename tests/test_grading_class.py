@@ -1,0 +1,144 @@
+"""The class page: what to look at first, and no claim without enough students."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from grading_class import SMALL, WRONG, a_class, grade, graded
+from test_grading_pages import EVIL, Seen
+
+from attnlib.grading import class_page, separates
+from attnlib.grading.class_page import content
+
+
+def text_of(all_):
+    found = Seen(content(all_))
+    assert found.open == []
+    return " ".join(" ".join(found.text).split())
+
+
+def test_what_needs_somebody_comes_first():
+    text = text_of(SMALL)
+    order = [
+        *("Could not be read: 1", "Not handed in: 1", "Not graded, by a fault"),
+        *("Which mistakes were made", "How each exercise went", "All students"),
+    ]
+    places = [text.index(part) for part in order]
+    assert places == sorted(places)
+    students = text[text.index("All students") :]
+    names = ["bob", "mia", "Ada", "zoe"]
+    assert sorted(names, key=students.index) == names
+    assert "no processes left" in text
+    assert "Not on the list, but graded: zoe." in text
+    assert "4 students, 2 graded." in text
+
+
+def test_a_mistake_counts_once_for_each_student():
+    twice = grade("entropy", 0, 500, "mistake", mistakes=("scale_missing",))
+    text = text_of(a_class(graded("Ada", WRONG, twice), graded("bob", WRONG)))
+    assert "The scores are not scaled 2 entropy, softmax scale_missing" in text
+
+
+def test_each_chart_has_a_table_beside_it():
+    raw = content(SMALL).decode()
+    assert raw.count("<svg") == 2
+    for part in raw.split("<svg")[1:]:
+        assert part.index("</svg>") < part.index("<table>")
+
+
+def test_bars_are_as_long_as_what_they_show():
+    svg = class_page.chart([("a", 3, "3"), ("b", 0, "0")], 6, "Mistakes")
+    assert 'width="208.0"' in svg  # half of 416
+    assert 'width="0.0"' in svg
+    assert 'aria-label="Mistakes"' in svg
+
+
+def test_names_are_escaped_everywhere():
+    wrong = grade(EVIL, 0, 100, "mistake", mistakes=(EVIL,))
+    all_ = a_class(
+        graded(EVIL, wrong, grade(EVIL, 0, 10, "ungraded", EVIL)),
+        graded(f"b{EVIL}", status="missing", problem=EVIL, where=EVIL),
+        notes=(EVIL,),
+        title=EVIL,
+    )
+    found = Seen(content(all_))
+    assert not found.tags & {"script", "img", "a", "iframe"}
+
+
+def test_an_empty_class_has_a_page():
+    assert "0 students" in text_of(a_class())
+    assert "None that has a name" in text_of(a_class())
+
+
+def test_a_page_before_the_end_says_so():
+    assert "This is not all" in text_of(a_class(graded("a", grade()), whole=False))
+
+
+# --- which exercise tells students apart --------------------------------------------
+def class_with(table):
+    """A student a row, the share of points of each exercise in the columns."""
+    return a_class(
+        *(
+            graded(
+                f"s{n:03d}",
+                *(grade(f"e{k}", int(v), 100, "law") for k, v in enumerate(row)),
+            )
+            for n, row in enumerate(table)
+        )
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_correlation_is_numpys(seed):
+    rng = np.random.default_rng(seed)
+    table = rng.integers(0, 101, (30, 4))
+    for k, found in enumerate(separates.of_class(class_with(table))):
+        rest = np.delete(table, k, 1).sum(1)
+        assert found.r == pytest.approx(np.corrcoef(table[:, k], rest)[0, 1])
+        assert found.low < found.r < found.high
+        assert found.mean == pytest.approx(table[:, k].mean() / 100)
+
+
+def test_the_interval_holds_what_is_true_as_often_as_it_says():
+    rng, inside, n = np.random.default_rng(3), 0, 1000
+    for _ in range(n):
+        x = rng.normal(size=25)
+        y = 0.5 * x + np.sqrt(0.75) * rng.normal(size=25)
+        found = separates._one("e", list(zip(x.tolist(), y.tolist(), strict=True)))
+        inside += found.low <= 0.5 <= found.high
+    assert 0.93 < inside / n < 0.97
+
+
+def test_fewer_than_ten_students_say_nothing():
+    rows = [(10 * n, 10 * n) for n in range(9)]
+    for found in separates.of_class(class_with(rows)):
+        assert found.r is None
+        assert found.sentence == "Too few to say: 9 students, and 10 is the least."
+    for found in separates.of_class(class_with([*rows, (100, 100)])):
+        assert found.sentence.startswith("Who is strong in the rest is stronger here")
+        assert found.sentence.endswith("10 students).")
+
+
+def test_where_the_strong_are_weak_the_exercise_is_to_be_looked_at():
+    rows = [(n, n, 300 - 3 * n) for n in range(0, 100, 5)]
+    *_, last = separates.of_class(class_with(rows))
+    assert "weaker here: look at what it asks" in last.sentence
+
+
+def test_chance_is_called_no_clear_connection():
+    rng = np.random.default_rng(0)
+    found = separates.of_class(class_with(rng.integers(0, 101, (20, 2))))
+    assert found[0].sentence.startswith("No clear connection")
+
+
+def test_equal_points_and_a_single_exercise_separate_nobody():
+    for rows in ([(50, 50)] * 12, [(n,) for n in range(12)]):
+        for found in separates.of_class(class_with(rows)):
+            assert found.r is None
+            assert found.sentence.startswith("All 12 students have the same")
+
+
+def test_what_was_not_graded_is_not_counted():
+    broken = graded("x", grade("e0", 0, 100, "ungraded"))
+    all_ = a_class(*class_with([(n, n) for n in range(10)]).graded, broken)
+    assert [found.students for found in separates.of_class(all_)] == [10, 10]

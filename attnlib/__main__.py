@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import attnlib
 from attnlib import checkpoints, doctor
-from attnlib.commands import examine, mistakes, mutation
+from attnlib.commands import examine, grade, mistakes, mutation
 from attnlib.commands.parser import Parser
 
 INTERRUPTED, NOBODY_READS = 130, 141  # 128 and the number of the signal
@@ -77,6 +77,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     examine.add(commands)
     mistakes.add(commands)
     mutation.add(commands)
+    grade.add(commands)
     given = parser.parse_args(arguments)
     if given.command is None:
         parser.print_help()

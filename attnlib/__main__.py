@@ -14,7 +14,15 @@ from collections.abc import Sequence
 
 import attnlib
 from attnlib import checkpoints, doctor
-from attnlib.commands import examine, grade, mistakes, mutation
+from attnlib.commands import (
+    examine,
+    export,
+    grade,
+    mistakes,
+    mutation,
+    release,
+    solutions,
+)
 from attnlib.commands.parser import Parser
 
 INTERRUPTED, NOBODY_READS = 130, 141  # 128 and the number of the signal
@@ -78,6 +86,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     mistakes.add(commands)
     mutation.add(commands)
     grade.add(commands)
+    solutions.add(commands)
+    release.add(commands)
+    export.add(commands)
     given = parser.parse_args(arguments)
     if given.command is None:
         parser.print_help()

@@ -13,6 +13,7 @@ import solve
 import tiny_lesson
 
 from attnlib import exercises
+from attnlib.grading.solutions import NotSolved, stub_name
 
 
 def stand_in(source: str, status: str = "passed") -> Any:
@@ -40,14 +41,14 @@ def test_only_the_stub_and_its_check_change() -> None:
 
 def test_a_solution_that_does_not_pass_is_an_error() -> None:
     blank = ns.to_bytes(tiny_lesson.tiny())
-    with pytest.raises(solve.NotSolved, match="does not pass its own check"):
+    with pytest.raises(NotSolved, match="does not pass its own check"):
         solve.solve(blank, stand_in("answer = 41", status="wrong"))
 
 
 def test_a_stub_without_its_check_is_an_error() -> None:
     notebook = tiny_lesson.tiny()
     tiny_lesson.code_cells(notebook)[4].source = "check('reply', answer)"
-    with pytest.raises(solve.NotSolved, match="is not followed by its check"):
+    with pytest.raises(NotSolved, match="is not followed by its check"):
         solve.solve(ns.to_bytes(notebook), stand_in("answer = 42"))
 
 
@@ -55,18 +56,18 @@ def test_a_stub_without_its_check_is_an_error() -> None:
     ("stub", "name"), [("def f(x):\n    '''Do.'''\n    ...", "f"), ("x = ...", "x")]
 )
 def test_names_of_stubs(stub: str, name: str) -> None:
-    assert solve.stub_name(stub) == name
+    assert stub_name(stub) == name
 
 
 @pytest.mark.parametrize("stub", ["x = 1", "x = y = ...", "x = ...\ny = ...", "f()"])
 def test_what_is_no_stub(stub: str) -> None:
-    with pytest.raises(solve.NotSolved, match="a stub must be exactly"):
-        solve.stub_name(stub)
+    with pytest.raises(NotSolved, match="a stub must be exactly"):
+        stub_name(stub)
 
 
 def stubs() -> list[Any]:
     return [
-        pytest.param(cell, id=solve.stub_name(cell.source))
+        pytest.param(cell, id=stub_name(cell.source))
         for source in ns.find_sources([])
         for cell in ns.read_source(source).cells
         if "exercise" in cell.metadata.get("tags", [])
@@ -75,14 +76,14 @@ def stubs() -> list[Any]:
 
 @pytest.mark.parametrize("cell", stubs())
 def test_a_stub_is_the_one_of_its_exercise(cell: Any) -> None:
-    name = solve.stub_name(cell.source)
+    name = stub_name(cell.source)
     assert cell.source == exercises.get(name).stub_source.strip("\n")
 
 
 def test_every_exercise_stands_in_its_lesson() -> None:
     for source in ns.find_sources([]):
         found = [
-            solve.stub_name(cell.source)
+            stub_name(cell.source)
             for cell in ns.read_source(source).cells
             if "exercise" in cell.metadata.get("tags", [])
         ]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from attnlib.__main__ import main
 from attnlib.clinic.catalogue import catalogue
 from attnlib.exercises import get, names
 from attnlib.exercises.exercise import Exercise, HuntExercise
@@ -201,7 +202,12 @@ def test_levels_are_explained() -> None:
 def test_numbers_and_commands_exist() -> None:
     codes = {mistake.code for mistake in catalogue().values()}
     assert set(re.findall(r"\bM\d\d\b", TEXT)) <= codes
-    assert set(re.findall(r"attnlib (\w+)", TEXT)) == {"mistakes"}
+    used = set(re.findall(r"attnlib (\w+)", TEXT))
+    assert {"mistakes", "solutions", "release", "export"} <= used
+    for command in used:
+        with pytest.raises(SystemExit) as caught:
+            main([command, "--help"])
+        assert caught.value.code == 0
 
 
 def test_no_lesson_is_longer_than_a_sitting() -> None:

@@ -20,8 +20,9 @@ from typing import Any
 
 from notebook_source import SOURCES, from_bytes, where
 from output_rules import broken_output_rules
-from solve import NotSolved, stub_name
 from text_rules import broken_text_rules
+
+from attnlib.grading.solutions import NotSolved, stub_name
 
 MAX_LINES, MAX_MEDIAN, MAX_STUB, MAX_WIDTH, MAX_WORDS = 12, 4, 30, 79, 120
 MAX_BYTES = 600_000

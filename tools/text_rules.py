@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from notebook_source import where
-from solve import NotSolved, stub_name
+
+from attnlib.grading.solutions import NotSolved, stub_name
 
 NUMBER = re.compile(r"(?<![\w.])\d[\d ,]*(?:\.\d+)?(?:e-?\d+)?(?![\w.]*\d)")
 QUIZ = "## Check yourself"

@@ -21,7 +21,7 @@ from attnlib.grading import student as grader
 from attnlib.grading.channel import Channel, Lost
 from attnlib.grading.closure import Piece
 from attnlib.grading.inside import sight, student
-from attnlib.grading.remote import Wish, define
+from attnlib.grading.remote import Remote, Wish, define
 from attnlib.grading.values import pack
 
 NOTHING = object()
@@ -135,6 +135,7 @@ def wish(exercise, seed=0, limit=judging.LIMIT):
     if not isinstance(exercise, Exercise):
         return Wish(exercise.name, value=True)
     around = exercise.around.__name__ if exercise.around else ""
+    around = around if around in Remote.beside else ""
     more = {"tensors": exercise.tensors, "limit": limit, "apart": apart}
     return Wish(exercise.name, around, **more)
 

@@ -12,7 +12,9 @@ import pytest
 from test_grading_remote import RESULT, lying
 
 from attnlib import exercises
+from attnlib.clinic.case import Case, Family
 from attnlib.exercises import get
+from attnlib.exercises.exercise import Exercise, Part
 from attnlib.grading import student
 from attnlib.grading.channel import Lost
 from attnlib.grading.student import grade
@@ -250,13 +252,60 @@ def test_how_a_process_ended_is_said(reason):
     assert "so." in one.notes
 
 
-def test_a_private_exercise_with_parts_that_the_sandbox_lacks_is_ungraded():
-    def elsewhere(answer):
-        return answer
+def through(answer):
+    """What a teacher makes of an answer: a function of one number."""
+    seen = []
 
-    private = replace(get("softmax"), name="softmax", around=elsewhere)
-    found = grade(HANDED, [private], "secret", lines.ForkedSession)
-    assert found.grades[0].status == "ungraded"
+    def note(x):
+        seen.append(x)
+        return "noted"
+
+    def run(x):
+        said = answer(note, "a word", x)
+        if seen != [x, x + 1]:
+            raise ValueError(f"noted was {seen}")
+        return said
+
+    return run
+
+
+TWICE = """
+def noting(note, word, x):
+    {body}
+    return note(x) == note(x + 1) == "noted" and 2 * x
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        ("pass", "passed", "why"),
+        ("note(x)", "raised", "noted was [1.0, 1.0, 2.0]"),
+        ("x = note.x", "raised", "at line 2 of noting: `x = note.x`"),
+        ("while True: pass", "timeout", "stopped after 3 seconds"),
+        ("import os; os._exit(0)", "ended", "ended the program"),
+    ],
+)
+def test_what_is_made_of_a_private_answer_runs_on_our_side(body, status, words):
+    def double(x, faults=frozenset()):
+        return 2 * x
+
+    private = Exercise(
+        "noting",
+        0,
+        3,
+        lambda note, word, x: None,
+        lambda rng: [Case("one", (1.0,)), Case("two", (3.0,))],
+        (Part("twice"),),
+        Family("noting", double, {}),
+        ("a", "b", "c"),
+        "why",
+        around=through,
+    )
+    handed = notebook(TWICE.format(body=body))
+    one = grade(handed, [private], "secret", lines.ForkedSession).grades[0]
+    assert one.status == status, one
+    assert words in one.text
 
 
 def test_a_private_exercise_is_judged_by_what_it_says():

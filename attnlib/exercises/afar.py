@@ -9,8 +9,8 @@ None of that can earn a point: it only chooses among sentences.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
 from attnlib.clinic.limit import TimeUp
@@ -49,6 +49,8 @@ class FarPlace:
 class Afar:
     """A function in another process. Its errors arrive without a traceback."""
 
+    # What is made of an answer beside it, in its own process: it measures there.
+    beside = ("on_a_chip", "metered")
     patience = 6  # times the limit, by our own clock, for all calls of a check
 
     def __init__(self, told: Told, limit: float = 3.0) -> None:
@@ -73,6 +75,36 @@ class Afar:
             room: bytes that it may take; as many as there are, if left out.
         """
         raise NotImplementedError
+
+    def ask_within(
+        self,
+        around: Callable[[Callable[..., object]], Callable[..., object]],
+        args: tuple[object, ...],
+        limit: float,
+        drawn: bool = False,
+    ) -> Ran:
+        """One call of what `around` makes of it: all but the answer runs here."""
+        last, gone = Ran(), None
+
+        def answer(*given: object) -> object:
+            nonlocal last, gone
+            try:
+                last = self.ask(given, limit, drawn)
+            except BaseException as error:  # there is no answer any more
+                gone = error
+                raise
+            if last.error is not None:
+                raise last.error
+            return last.value
+
+        try:
+            value = around(answer)(*args)
+            return replace(last, value=value, changed=())
+        except BaseException as error:
+            own = isinstance(error, Exception) or error is last.error
+            if error is gone or not own:
+                raise
+            return replace(last, value=None, error=error, changed=())
 
     def place(self, error: BaseException) -> FarPlace | None:
         """Where an error arose that `ask` brought back."""

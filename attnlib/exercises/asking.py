@@ -48,7 +48,11 @@ def call(
         return read(exercise.called(answer)(*given), exercise.returns, wanted)
 
     if is_afar(answer):
-        ran = answer.ask(args, clock.next(), drawn, room)
+        around = exercise.around
+        if around is None or around.__name__ in answer.beside:
+            ran = answer.ask(args, clock.next(), drawn, room)
+        else:
+            ran = answer.ask_within(around, args, clock.next(), drawn)
         if ran.error is None:
             ran = replace(ran, value=read(ran.value, exercise.returns, wanted))
     else:

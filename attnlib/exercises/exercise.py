@@ -25,8 +25,9 @@ How to add one to lesson NN, in `attnlib/exercises/lesson_NN.py`:
    each array becomes a tensor just before the call, and in-place changes are seen. The
    solution takes `torch` and `F` from `attnlib.clinic.tensors`, which import late.
    Where the answer is no function of arrays, `around=` makes one of it, such as
-   `kernels.on_a_chip`; the cases hold the arguments of what it makes. It runs beside
-   the answer, so a grader's sandbox must know it: `AROUND` in `grading.inside.student`.
+   `kernels.on_a_chip`; the cases hold the arguments of what it makes. A grader runs it
+   on its own side of the sandbox, and sends over what the answer is called with. If it
+   measures the answer, it must run beside it: `beside` in `afar` names those.
 9. An answer that is a check of attentions: `HuntExercise`, graded by the arena. An
    answer that is an input on which a bug shows: `WitnessExercise`. See lesson 17.
 10. Three hints: where to look; the idea; nearly the line. None holds the solution.

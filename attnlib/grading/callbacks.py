@@ -26,7 +26,8 @@ LONGEST = 120.0  # seconds for all questions of one call
 class Callbacks:
     """The functions among the arguments of one call, and how they are called."""
 
-    def __init__(self) -> None:
+    def __init__(self, texts: dict[str, str] | None = None) -> None:
+        self._texts = texts or {}  # a text that comes back is the one that went out
         self._functions: list[Callable[..., object]] = []
         self.seconds = 0.0
 
@@ -64,6 +65,8 @@ class Callbacks:
                 raise ValueError
         except Exception:
             raise Lost("broke", "it asked what is no question") from None
+        args = tuple(self._own(value) for value in args)
+        kwargs = {name: self._own(value) for name, value in kwargs.items()}
         places = {**dict(enumerate(args)), **kwargs}
         own = {
             place: (value, value.copy())
@@ -84,6 +87,9 @@ class Callbacks:
                 reply["changed"].append([place, len(back)])
                 back = [*back, value]
         return reply, back
+
+    def _own(self, value: Any) -> Any:
+        return self._texts.get(value, value) if type(value) is str else value
 
 
 def _small(given: Sequence[Any]) -> None:

@@ -116,7 +116,7 @@ class _Packer:
         if tensor is not None and issubclass(kind, tensor):
             if tensor.numel(value) > LARGEST:
                 return _large(tuple(tensor.size(value)))
-            array, dtype = _of_tensor(tensor, value)
+            array, dtype = _of_tensor(value)
             number = self._keep(array)
             return {"is": "numbers", "number": number, "type": name, "dtype": dtype}
         if issubclass(kind, (str, tuple, list, dict)) or callable(value):
@@ -162,8 +162,8 @@ def _large(shape: Iterable[int]) -> Node:
     return {"is": "large", "shape": [int(n) for n in shape]}
 
 
-def _of_tensor(tensor: Any, value: Any) -> tuple[Array, str]:
-    found = tensor.to_dense(tensor.cpu(tensor.detach(value)))
+def _of_tensor(value: Any) -> tuple[Array, str]:
+    found = value.detach().cpu().to_dense()  # a class of its own may refuse
     dtype = str(found.dtype)
     # NumPy has no bfloat16; float32 holds each of its numbers.
     found = found.float() if dtype == "torch.bfloat16" else found

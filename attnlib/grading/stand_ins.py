@@ -6,7 +6,7 @@ gets objects of the same kind, that hold nothing of the student's but names and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -34,6 +34,12 @@ class Numbers(StandIn):
 
     def __bool__(self) -> bool:
         return bool(self._array)
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._array)
 
 
 def name_of(given: object) -> str:

@@ -188,6 +188,7 @@ class _Grader:
         if not isinstance(exercise, Exercise):
             return Wish(exercise.name, value=True)
         around = exercise.around.__name__ if exercise.around else ""
+        around = around if around in Remote.beside else ""
         more: dict[str, Any] = {
             "tensors": exercise.tensors,
             "limit": LIMIT,

@@ -14,6 +14,7 @@ from attnlib.grading.pages import named
 from attnlib.grading.separates import Separates
 
 PART = "This is not all: {done} of the class are graded so far."
+KINDS = ("passed", "in part", "not yet", "not started", "not found", "not graded")
 MOST = 12  # bars in a chart; the table beside it holds all
 WIDE, HIGH, RIGHT = 480, 46, 64  # of a chart, in its own units
 
@@ -126,7 +127,7 @@ def _exercises(students: Sequence[Whole], found: Sequence[Separates]) -> Iterato
         for grade in student.grades:
             if grade.exercise in count:
                 count[grade.exercise][_kind(grade.status, grade.points)] += 1
-    kinds = ("passed", "in part", "not yet", "not started", "not found", "not graded")
+    kinds = [kind for kind in KINDS if any(count[e][kind] for e in count)]
     body = [
         (
             one.exercise,

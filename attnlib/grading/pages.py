@@ -69,7 +69,7 @@ def greeting(student: Whole) -> str:
 
 def _file(file: Graded) -> Iterator[str]:
     if file.where:
-        yield f'<p class="soft">Graded: {safe(file.where)}</p>'
+        yield f'<p class="soft">Your file: {safe(file.where)}</p>'
     if file.status == "unreadable":
         yield f"<section>\n<p>{UNREADABLE}</p>\n{prose(file.problem)}\n</section>"
     elif file.status == "missing":

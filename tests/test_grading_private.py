@@ -2,13 +2,17 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
+import grading_lines as lines
 import numpy as np
 import pytest
 
 from attnlib import exercises
 from attnlib.clinic import catalogue
 from attnlib.exercises import private
+from attnlib.grading.asked import Asked
+from attnlib.grading.student import grade
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "own_exercises.md"
 BLOCKS = re.findall(r"```(\w*)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
@@ -70,6 +74,32 @@ def test_hints_and_solutions_are_there_once_it_is_used(folder, capsys):
     said = capsys.readouterr().out
     assert "how many do you get for 2 queries?" in said
     assert said.rstrip().endswith("return np.argmax(weights, axis=-1)")
+
+
+def test_a_class_is_graded_for_them(folder):
+    handed = """# %%
+import numpy as np
+from attnlib.exercises import check, use
+use("../private")
+# %%
+def top_key(weights):
+    return np.argmax(weights, axis=0)
+# %%
+check("top_key", top_key)
+loudest = 2
+"""
+    asked = Asked(lesson=1, folder=folder).fixed
+    own = [exercise for exercise in asked if exercise.name in ("top_key", "loudest")]
+    assert len(asked) == len(exercises.names(1)) + len(own)
+    given = SimpleNamespace(
+        student="ada", where="ada.py", data=handed.encode(), problem=""
+    )
+    found = grade(given, own, "secret", lines.ForkedSession)
+    assert [(one.exercise, one.status, one.points) for one in found.grades] == [
+        ("top_key", "mistake", 0),
+        ("loudest", "passed", 200),
+    ]
+    assert found.grades[0].mistakes == ("own_top_query",)
 
 
 def test_a_changed_file_is_read_anew(folder):

@@ -36,7 +36,7 @@ class Asked:
     def all(self) -> tuple[AnyExercise, ...]:
         """Every exercise that might be asked, in the order of the grades."""
         own = private.load(self.folder) if self.folder else ()
-        return (*(course.get(name) for name in course.names()), *own)
+        return (*course.of_the_course().values(), *own)
 
     def of(self, lesson: int | None) -> tuple[AnyExercise, ...]:
         """The exercises of a lesson, also the teacher's own."""

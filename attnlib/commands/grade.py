@@ -112,6 +112,7 @@ def _no_lesson(number: int, there: list[int]) -> int:
 
 def run(given: argparse.Namespace) -> int:
     """Grade, and write what was found. Returns the exit status."""
+    _forget(given.where)  # before anything else is imported
     from attnlib.exercises.private import PrivateError
     from attnlib.grading.journal import JournalError
     from attnlib.grading.roster import RosterError
@@ -147,7 +148,6 @@ def _run(given: argparse.Namespace) -> int:
     from attnlib.grading.worker import Settings
 
     where, out = given.where, given.out
-    _forget(where)
     if secret.lies_in(out, where):
         return _refused(
             f"{out} lies in {where}, among what was handed in: take another folder "

@@ -7,6 +7,9 @@ import io
 import json
 import os
 import pickle
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import grading_fakes as fakes
@@ -103,6 +106,44 @@ def test_a_run_that_is_interrupted_ends_its_workers():
             os.kill(pid, 0)
 
 
+KILLED = """
+import json, os, signal, sys
+sys.path[:] = json.loads(sys.argv[1])
+import grading_fakes as fakes
+from test_grading_run import Pool, settings, task
+with Pool(1, settings(), start=fakes.START) as pool:
+    todo = pool.graded([(task("a"), "")])
+    next(todo)
+    pool._workers[0].give(task("hang"), "", 1)
+    while pool._workers[0].begun is None:  # it is at work
+        pool._workers[0].begun = pool._workers[0].line.recv()
+    print(pool._workers[0]._process.pid, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it ends after its file")
+def test_workers_end_with_a_program_that_was_killed():
+    """Even one that hangs and hears no other signal."""
+    path = json.dumps([place for place in sys.path if place])
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, path],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == -9, done.stderr
+    stat = Path(f"/proc/{int(done.stdout)}/stat")
+    for _ in range(200):
+        time.sleep(0.1)
+        try:
+            if stat.read_text().rpartition(")")[2].split()[0] == "Z":
+                return
+        except OSError:
+            return
+    pytest.fail("the worker is still there")
+
+
 def test_nothing_secret_is_in_the_arguments_or_the_environment():
     with Pool(1, settings(), start=fakes.START) as pool:
         todo = pool.graded([(task("a"), ""), (task("b"), "")])
@@ -196,7 +237,10 @@ def test_of_several_files_the_one_of_the_lesson_is_graded():
         ([plain, other], [plain]),
         ([other], [other]),  # a wrong name costs nothing: answers are found by theirs
     ):
-        assert [t.handed for t in made(*files).tasks] == expected
+        found = made(*files)
+        assert [t.handed for t in found.tasks] == expected
+        noted = right in files and plain in files
+        assert found.notes == (("ada: graded is r; not p.",) if noted else ())
 
 
 def test_only_files_of_other_lessons_is_not_handed_in_and_says_why():

@@ -112,6 +112,8 @@ def _no_lesson(number: int, there: list[int]) -> int:
 
 def run(given: argparse.Namespace) -> int:
     """Grade, and write what was found. Returns the exit status."""
+    if os.name != "posix":
+        return _refused("Grading needs Linux; on Windows, WSL2 is one.")
     _forget(given.where)  # before anything else is imported
     from attnlib.exercises.private import PrivateError
     from attnlib.grading.journal import JournalError
@@ -229,7 +231,7 @@ class _Run:
         from attnlib.grading.progress import Progress
         from attnlib.grading.run import Pool
 
-        jobs = self._given.jobs or min(2, len(os.sched_getaffinity(0)))
+        jobs = self._given.jobs or min(2, os.cpu_count() or 1)
         progress = Progress(len(self._plan.tasks), jobs)
         last = time.monotonic()
         todo = [(task, self._known(task.key)) for task in self._plan.tasks]

@@ -86,9 +86,14 @@ def make(
             if one.others:
                 others = ", ".join(one.others)
                 notes.append(f"{student}: graded is {one.where}; not {others}.")
-        dropped = [one.where for one in there if one not in kept]
-        if dropped and lesson is None:
-            notes.append(f"{student}: not graded, as older: {', '.join(dropped)}.")
+        dropped = [
+            one.where
+            for one in there
+            if kept and one not in kept and one.lesson in (lesson, None)
+        ]
+        if dropped:
+            graded = ", ".join(one.where for one in kept)
+            notes.append(f"{student}: graded is {graded}; not {', '.join(dropped)}.")
     tasks.sort(key=lambda task: (letters.key(task.student), task.key))
     missing.sort(key=lambda one: (letters.key(one.student), one.student))
     people = {

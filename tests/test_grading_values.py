@@ -90,6 +90,13 @@ def test_large_numbers_and_special_floats():
     assert type(sent(np.str_("a"))) is np.str_
 
 
+def test_an_array_of_texts_is_kept():
+    texts = np.array([["A", "bcd"], ["", "é"]])
+    came = sent(texts)
+    assert (came.dtype, came.tolist()) == (texts.dtype, texts.tolist())
+    assert sent(np.array(["x"] * 1000)).size == 0  # that it is one, and no more
+
+
 def test_a_payload_of_nan_is_only_nan():
     odd = np.array([0x7FF8_DEAD_BEEF_0001], np.uint64).view(np.float64)
     assert np.isnan(sent(odd)).all()
@@ -317,6 +324,10 @@ FORGED = (
     {"is": "slice", "ends": [1, 2]},
     {"is": "function", "number": 0, "name": "f"},
     {"is": "text", "text": 3, "type": "T"},
+    {"is": "texts", "dtype": "O", "shape": [1], "texts": ["a"]},
+    {"is": "texts", "dtype": "<U1", "shape": [3], "texts": ["a"]},
+    {"is": "texts", "dtype": "<U999999", "shape": [1], "texts": ["a"]},
+    {"is": "texts", "dtype": "<U1", "shape": [1000], "texts": ["a"] * 1000},
 )
 
 

@@ -20,6 +20,7 @@ MOST_NODES = 80_000  # they find place in a header of the channel
 MOST_ARRAYS, MOST_AXES = 4000, 32  # the channel's, and a little less
 DEEPEST = 70  # lists in lists; NumPy knows 64 axes
 LONGEST = 20_000  # characters of a text
+MOST_TEXTS = 100  # in an array of texts
 WIDEST = 4096  # hexadecimal digits of a whole number
 EXACT = 2**53  # whole numbers up to here are the same in every JSON
 NUMERIC = "biufc"
@@ -108,6 +109,8 @@ class _Packer:
             if np.ndarray.size.__get__(value) > LARGEST:
                 return _large(np.ndarray.shape.__get__(value))
             array = np.array(value, copy=True, subok=False)
+            if array.dtype.kind == "U" and array.size <= MOST_TEXTS:
+                return _texts(array)
             if array.dtype.kind not in NUMERIC:
                 return {"is": "odd", "dtype": array.dtype.str[:LONGEST]}
             order = "F" if array.flags.f_contiguous and array.ndim > 1 else "C"
@@ -160,6 +163,12 @@ class _Packer:
 
 def _large(shape: Iterable[int]) -> Node:
     return {"is": "large", "shape": [int(n) for n in shape]}
+
+
+def _texts(array: Array) -> Node:
+    texts = [text[:LONGEST] for text in array.ravel().tolist()]
+    shape = list(array.shape)
+    return {"is": "texts", "dtype": array.dtype.str, "shape": shape, "texts": texts}
 
 
 def _of_tensor(value: Any) -> tuple[Array, str]:

@@ -21,6 +21,7 @@ from attnlib.grading.packing import (
     LARGEST,
     LONGEST,
     MOST_NODES,
+    MOST_TEXTS,
     NUMERIC,
     WIDEST,
     Array,
@@ -29,6 +30,8 @@ from attnlib.grading.packing import (
 )
 
 ODD = re.compile(r"[<>|=]?[OSUVMm]\d{0,9}(\[\w+\])?")  # dtypes that are told by name
+
+TEXTS = re.compile(r"[<>]U\d{1,5}")
 
 
 class Odd(ValueError):
@@ -107,6 +110,12 @@ class _Unpacker:
         named = dtype if ODD.fullmatch(dtype) else "object"
         return np.empty((0,), dtype=named)
 
+    def _texts(self, node: Node, depth: int) -> Array:
+        texts, dtype = list(map(_clean, node["texts"])), node["dtype"]
+        if len(texts) > MOST_TEXTS or not TEXTS.fullmatch(dtype):
+            raise Odd("no array of texts")
+        return np.array(texts, dtype).reshape([int(n) for n in node["shape"]])
+
     def _sequence(self, node: Node, depth: int) -> Any:
         kind = tuple if node["is"] == "tuple" else list
         if "all" in node:
@@ -155,6 +164,7 @@ READS = {
     "numbers": "_numbers",
     "large": "_large",
     "odd": "_odd",
+    "texts": "_texts",
     "tuple": "_sequence",
     "list": "_sequence",
     "dict": "_dict",

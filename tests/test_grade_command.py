@@ -19,6 +19,7 @@ from attnlib.__main__ import main
 from attnlib.commands import grade as command
 from attnlib.exercises import get
 from attnlib.grading import outputs, run
+from attnlib.grading.progress import Progress
 from attnlib.grading.sandbox import choose as choosing
 
 SETUP = "import numpy as np\nfrom attnlib import attention"
@@ -209,6 +210,27 @@ def test_a_disk_that_is_full_keeps_what_was_graded(room, capsys, monkeypatch):
     monkeypatch.undo()
     main(line(room, "--resume"))
     assert len({row[0] for row in table(room)}) == 3
+
+
+def test_what_is_graded_when_somebody_ends_it_is_in_the_table(
+    room, capsys, monkeypatch
+):
+    real, count = Progress.step, [0]
+
+    def step(self, fresh=True):
+        real(self, fresh)
+        count[0] += 1
+        if count[0] == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(Progress, "step", step)
+    monkeypatch.setattr(command, "OFTEN", 1e9)  # no table until the end
+    before = signal.getsignal(signal.SIGTERM)
+    assert main(line(room)) == 128 + signal.SIGTERM
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert "Ended. 2 of 3 are graded and kept." in capsys.readouterr().err
+    assert len({row[0] for row in table(room)}) == 2
+    assert not (room / "out" / "class.html").exists()
 
 
 # --- ended from outside -------------------------------------------------------------

@@ -142,6 +142,7 @@ def test_grades_of_another_run_are_neither_lost_nor_mixed(room, capsys):
 
 def test_what_cannot_be_graded_is_said_in_a_sentence(room, capsys):
     assert "lies in" in refused(room, capsys, out="class/out")
+    assert "is a file" in refused(room, capsys, out="secret")
     for folder in ("class", "out"):
         (room / folder).mkdir(exist_ok=True)
         (room / folder / "s").write_bytes(b"x" * 40)

@@ -155,6 +155,8 @@ def _run(given: argparse.Namespace) -> int:
             f"{out} lies in {where}, among what was handed in: take another folder "
             f"with -o."
         )
+    if out.exists() and not out.is_dir():
+        return _refused(f"{out} is a file: take another folder with -o.")
     folders = [where, out]
     told = secret.read(given.seed_file, folders)
     own = given.exercises

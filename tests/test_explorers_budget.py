@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
+from itertools import combinations, product
 
 import pytest
 from bs4 import BeautifulSoup
@@ -65,9 +65,16 @@ def test_points_lie_where_their_numbers_say():
 def test_names_of_points_that_lie_together_do_not_overlap():
     close = {f"thing {i}": (1.0, 0.5 + i / 1000, 0.0) for i in range(5)}
     soup = page(close | {"far": (9.0, 0.9, 0.0)})
-    texts = [g.find("text") for g in soup.select("g[data-at]")]
-    ys = sorted(float(t["y"]) for t in texts if t.text != "far ")
-    assert all(b - a >= 13 for a, b in pairwise(ys))
+    boxes = []
+    for group in soup.select("g[data-at]"):
+        text = group.find("text")
+        x, y, wide = float(text["x"]), float(text["y"]), 7 * len(text.text.strip())
+        boxes.append((x - wide if text["text-anchor"] == "end" else x, y, wide))
+    for (a, y, wide), (b, z, other) in combinations(boxes, 2):
+        assert abs(y - z) >= 13 or a + wide <= b or b + other <= a
+    circles = [(float(c["cx"]), float(c["cy"])) for c in soup.select("g circle")]
+    for (a, y, wide), (u, v) in product(boxes, circles):
+        assert not (a < u < a + wide and abs(y - 4 - v) < 5)
 
 
 def test_text_is_escaped():

@@ -16,7 +16,7 @@ from attnlib.explorers.panels import TABLE, TR, UNSEEN, caption
 
 WIDTH, HEIGHT = 520, 260
 LEFT, RIGHT, TOP, BOTTOM = 44, 96, 10, 40  # RIGHT: room for the last name
-APART = 13  # pixels between two names
+APART, LETTER = 13, 7.5  # pixels between two names, and of a letter
 GREY = "#8c8c8c"
 
 
@@ -204,19 +204,13 @@ class _Axis:
 
     def _points(self, limit: float) -> list[str]:
         drawn: list[str] = []
-        taken: list[tuple[float, float]] = []
+        points = [(self.x(c), self.y(w)) for c, w, _ in self.things.values()]
+        taken: list[tuple[float, float, float]] = []
         for name, (cost, worth, spread) in sorted(
             self.things.items(), key=lambda item: -item[1][1]
         ):
             x, y = self.x(cost), self.y(worth)
-            place = y + 4
-            left = any(  # a point lies where the name would stand
-                0 < self.x(c) - x < 70 and abs(self.y(w) - y) < 9
-                for c, w, _ in self.things.values()
-            )
-            while any(abs(place - b) < APART and abs(x - a) < 90 for a, b in taken):
-                place += 1
-            taken.append((x, place))
+            left, place = _free(x, y, name, points, taken)
             grey = cost > limit
             look = (
                 f'fill="none" stroke="{GREY}"'
@@ -234,3 +228,39 @@ class _Axis:
                 f"{escape(name)} </text></g>"
             )
         return drawn
+
+
+def _free(
+    x: float,
+    y: float,
+    name: str,
+    points: Sequence[tuple[float, float]],
+    taken: list[tuple[float, float, float]],
+) -> tuple[bool, float]:
+    """The nearest place for a name that covers no point and no other name.
+
+    Gives whether it stands left of its point, and the height of its line. `taken` holds
+    the ends and the heights of the names that stand already.
+    """
+    wide = LETTER * len(name)
+    for down in sorted(range(-HEIGHT, HEIGHT), key=lambda d: (abs(d), d < 0)):
+        place = y + 4 + down
+        for left in (False, True):
+            first = x - 10 - wide if left else x + 10
+            last = first + wide
+            free = (
+                first > LEFT
+                and TOP + 8 < place < HEIGHT - BOTTOM - 3
+                and not any(
+                    abs(place - b) < APART and first < e and a < last
+                    for a, e, b in taken
+                )
+                and not any(
+                    abs(place - 4 - v) < 9 and first - 5 < u < last + 5
+                    for u, v in points
+                )
+            )
+            if free:
+                taken.append((first, last, place))
+                return left, place
+    return False, y + 4

@@ -5,8 +5,8 @@
 
 requests  single requests, in English and in Chinese: how many intents are found
 calls     long calls: how many tokens' intents are found, and how many rooms
-chances   calls once more, with the first seed and other numbers of steps: had each way
-          enough of them?
+longer    the models of calls' first seed, asked at 4096 tokens
+chances   calls once more, with other numbers of steps: had each way enough of them?
 times     ms of one call, batch 1, one thread, float32, on the machine that runs it
 
 Each run that is done is kept; started again with the same settings, the script goes on.
@@ -30,7 +30,7 @@ from torch.utils import benchmark
 
 from attnlib.nn import desk, desk_models
 from attnlib.nn.calls import draw_calls
-from attnlib.nn.intents import help_desk
+from attnlib.nn.intents import HelpDesk, help_desk
 from attnlib.nn.train import train
 from attnlib.results import RESULTS, settings_hash
 
@@ -69,8 +69,17 @@ SETTINGS: dict[str, Any] = {
         "asked_lengths": [256, 1024],
         "asked": 64,
     },
-    "chances": {"full": 600, "window": 1200},  # steps
-    "times": {"lengths": [16, 64, 256, 1024, 4096], "rounds": 5, "seconds": 0.1},
+    "longer": {
+        "tokens": 4096,
+        "asked": 24,
+        "ways": [n for n in desk.NAMES if n != "low rank"],
+    },
+    "chances": [  # a way, its seed, and steps
+        ["full", 0, 600],
+        ["full", 2, 2400],
+        ["window", 0, 1200],
+    ],
+    "times": {"lengths": [16, 64, 256, 1024, 4096], "rounds": 15, "seconds": 0.1},
 }
 
 
@@ -121,19 +130,21 @@ def calls(
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(parameter.half())
-    right: dict[str, Any] = {}
-    for n in here["asked_lengths"]:
-        asked = torch.Generator().manual_seed(1000 + seed)
-        each = [
-            model.right_in_calls(draw_calls(found, 4, n, asked, test=True))
-            for _ in range(here["asked"] // 4)
-        ]
-        intents, rooms = np.mean(each, axis=0)
-        right[str(n)] = {
-            "intents": round(float(intents), 4),
-            "rooms": round(float(rooms), 4),
-        }
-    return right, model
+    lengths = here["asked_lengths"]
+    return {str(n): asked(model, found, n, here["asked"], seed) for n in lengths}, model
+
+
+def asked(
+    model: desk.DeskModel, found: HelpDesk, n: int, n_calls: int, seed: int
+) -> dict[str, float]:
+    """What a model finds in calls of n tokens, four at a time."""
+    luck = torch.Generator().manual_seed(1000 + seed)
+    each = [
+        model.right_in_calls(draw_calls(found, 4, n, luck, test=True))
+        for _ in range(n_calls // 4)
+    ]
+    intents, rooms = np.mean(each, axis=0)
+    return {"intents": round(float(intents), 4), "rooms": round(float(rooms), 4)}
 
 
 def times() -> dict[str, dict[str, float]]:
@@ -186,7 +197,12 @@ def main(asked: list[str]) -> None:
     """Run the parts that are asked for, or all; runs that are there already stay."""
     torch.set_num_threads(1)
     torch.set_default_dtype(torch.float32)
-    parts = {"requests": all_requests, "calls": all_calls, "chances": all_chances}
+    parts = {
+        "requests": all_requests,
+        "calls": all_calls,
+        "longer": all_longer,
+        "chances": all_chances,
+    }
     for part in asked or [*parts, "times"]:
         if part == "times":
             keep(times=times())
@@ -218,14 +234,26 @@ def all_calls() -> None:
             keep(calls=found, **kept)
 
 
+def all_longer() -> None:
+    """The models that were kept, on longer calls. Low rank has no columns for them."""
+    here, found = SETTINGS["longer"], {}
+    for name in here["ways"]:
+        texts, n = help_desk(SETTINGS["calls"]["language"]), here["tokens"]
+        model = desk_models.trained(name)
+        found[name] = asked(
+            model, texts, n, here["asked"], SETTINGS["calls"]["seeds"][0]
+        )
+        print(name, n, found[name], flush=True)
+    keep(longer=found)
+
+
 def all_chances() -> None:
-    """Each way of which another number of steps is asked for."""
-    found = known().get("chances", {})
-    for name, steps in SETTINGS["chances"].items():
-        if name not in found:
-            found[name], _ = calls(name, SETTINGS["calls"]["seeds"][0], steps)
-            print(name, steps, found[name], flush=True)
-            keep(chances=found)
+    """Some ways with other numbers of steps."""
+    found = known().get("chances", [])
+    for name, seed, steps in SETTINGS["chances"][len(found) :]:
+        found.append(calls(name, seed, steps)[0])
+        print(name, seed, steps, found[-1], flush=True)
+        keep(chances=found)
 
 
 if __name__ == "__main__":

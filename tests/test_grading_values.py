@@ -231,6 +231,8 @@ ODD = (
     torch.nn.Parameter(torch.ones(3)),
     torch.ones(3, dtype=torch.complex64),
     [torch.ones(3), torch.zeros(3)],
+    list(torch.ones(3)),
+    list(torch.ones(2, 3, requires_grad=True)),
     [torch.ones(3), torch.zeros(2)],
     torch.max(torch.eye(3), dim=0),
     (torch.ones(3), torch.ones(3)),
@@ -276,6 +278,12 @@ def test_what_is_too_deep_or_too_much_goes_by_its_type(value):
 def test_a_tensor_far_too_large_goes_by_its_shape():
     value = torch.zeros(2000, 1000)
     assert read(sent(value), ONE).sentence == read(value, ONE).sentence
+
+
+def test_a_tensor_can_be_gone_through():
+    assert [float(x) for x in sent(torch.arange(3.0))] == [0.0, 1.0, 2.0]
+    with pytest.raises(TypeError):
+        iter(sent(torch.tensor(1.0)))
 
 
 def test_a_key_of_nan_and_other_odd_keys():

@@ -35,6 +35,19 @@ class Numbers(StandIn):
     def __bool__(self) -> bool:
         return bool(self._array)
 
+    def __int__(self) -> int:
+        return int(self._array)
+
+    def __float__(self) -> float:
+        return float(self._array)
+
+    def __complex__(self) -> complex:
+        return complex(self._array)
+
+
+class Rows(Numbers):
+    """The same with axes: one can go through it, and not through a single number."""
+
     def __len__(self) -> int:
         return len(self._array)
 
@@ -51,7 +64,8 @@ def name_of(given: object) -> str:
 
 def numbers(name: object, array: npt.NDArray[Any], dtype: str) -> Numbers:
     """What holds these numbers, of a type of that name."""
-    made: Numbers = type(name_of(name), (Numbers,), {})(array, dtype)
+    base = Rows if array.ndim else Numbers
+    made: Numbers = type(name_of(name), (base,), {})(array, dtype)
     return made
 
 

@@ -35,6 +35,22 @@ def test_what_needs_somebody_comes_first():
     assert "4 students, 2 graded." in text
 
 
+def test_what_was_taken_ready_made_and_paid_is_told():
+    taken = ("It uses attnlib's own softmax.",)
+    ready, wrong = grade(notes=taken), grade("entropy", 0, 500, "law", notes=taken)
+    text = text_of(a_class(graded("Ada", ready, wrong), graded("bob", wrong)))
+    assert "Ada, softmax: It uses attnlib's own softmax." in text
+    assert text.count("It uses") == 1  # what has no points is no worry
+
+
+def test_the_file_of_another_lesson_is_told():
+    none = grade(points=0, status="missing")
+    other = graded("Ada", none, grade("entropy", 0, 500, "missing"), where="x/03.ipynb")
+    text = text_of(a_class(other, graded("bob", none, grade("entropy", 0, 500, "law"))))
+    assert "Ada: none of the exercises is in x/03.ipynb. Is it another lesson?" in text
+    assert text.count("another lesson") == 1
+
+
 def test_a_mistake_counts_once_for_each_student():
     twice = grade("entropy", 0, 500, "mistake", mistakes=("scale_missing",))
     text = text_of(a_class(graded("Ada", WRONG, twice), graded("bob", WRONG)))

@@ -132,6 +132,7 @@ def test_a_text_without_end_is_cut():
     [
         (["passed", "passed"], "Everything is right. Well done."),
         (["not started", "missing"], "Nothing is begun yet."),
+        (["missing", "missing"], "None of the exercises is in this file."),
         (["passed", "law"], "1 of 2 are right. Well done; one is left."),
         (["passed", "law", "law"], "1 of 3 is right."),
         (["law", "missing"], "You have begun."),

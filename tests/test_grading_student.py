@@ -89,6 +89,7 @@ def test_a_blank_notebook_is_not_started_and_starts_no_process(lesson):
         session=lambda torch: session,
     )
     assert {one.status for one in found.grades} == {"not started"}
+    assert all("this one" not in one.text for one in found.grades)  # no cell is near
     assert found.points == 0
     assert session.lines == []
 
@@ -249,7 +250,15 @@ def test_how_a_process_ended_is_said(reason):
     assert one.status == reason
     assert one.points == 0
     assert one.text.startswith("softmax: not yet. ")
-    assert "so." in one.notes
+    assert "So." in one.notes
+
+
+def test_how_a_process_ended_is_said_once():
+    lost = Lost("broke", "it sent what is no answer")
+    session = lambda torch: Broken(torch, [lost])  # noqa: E731
+    one = graded(HANDED, "softmax", session=session).grades[0]
+    assert "sent what is no answer" in one.text
+    assert one.notes == ()
 
 
 def through(answer):

@@ -42,10 +42,31 @@ def _body(all_: Class) -> Iterator[str]:
         yield from _separates(found)
     yield '<h2 class="part">All students</h2>'
     yield _students(students)
-    if all_.notes:
+    notes = [*all_.notes, *_of_files(students), *_of_answers(students)]
+    if notes:
         yield '<h2 class="part">Worth knowing</h2>'
-        items = "".join(f"<li>{inline(note)}</li>" for note in all_.notes)
+        items = "".join(f"<li>{inline(note)}</li>" for note in notes)
         yield f"<ul>{items}</ul>"
+
+
+def _of_files(students: Sequence[Whole]) -> Iterator[str]:
+    """Files in which nothing stands that was asked for."""
+    for student in students:
+        for file in student.files:
+            if file.grades and all(one.status == "missing" for one in file.grades):
+                yield (
+                    f"{student.student}: none of the exercises is in {file.where}. "
+                    "Is it another lesson?"
+                )
+
+
+def _of_answers(students: Sequence[Whole]) -> Iterator[str]:
+    """What was seen in answers that have points, such as what they took ready-made."""
+    for student in students:
+        for one in student.grades:
+            if one.points and one.notes:
+                said = " ".join(one.notes)
+                yield f"{student.student}, {one.exercise}: {said}"
 
 
 def _summary(students: Sequence[Whole]) -> str:

@@ -55,6 +55,8 @@ def greeting(student: Whole) -> str:
     n = len(counted)
     if passed == n:
         return "Everything is right. Well done."
+    if all(grade.status == "missing" for grade in counted):
+        return "None of the exercises is in this file. Is it the right one?"
     begun = [g for g in counted if g.status not in ("not started", "missing")]
     if not begun:
         return "Nothing is begun yet. Each exercise below can be done on its own."

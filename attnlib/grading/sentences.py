@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from attnlib.exercises import text
 
 MISSING = "It is not in the notebook: no cell defines this name."
+NOT_STARTED = "{name}: not started yet. Replace the `...` by your answer."
 SLOW = (
     "What stands above it in the notebook, and what it needs of that, did not end in "
     "time."
@@ -32,6 +33,11 @@ def missing(name: str) -> str:
     return f"{name}: {MISSING[0].lower()}{MISSING[1:]}"
 
 
+def not_started(name: str) -> str:
+    """As `check` says it, but for a page: no cell stands beside it."""
+    return NOT_STARTED.format(name=name)
+
+
 def syntax(name: str, notes: Sequence[str]) -> str:
     return text.not_yet(name, " ".join(["Its cell cannot be read by Python.", *notes]))
 
@@ -43,6 +49,13 @@ def undefined(name: str, errors: Sequence[str], slow: bool) -> str:
 
 def lost(name: str, reason: str) -> str:
     return text.not_yet(name, LOST[reason])
+
+
+def detail(reason: str, words: str) -> tuple[str, ...]:
+    """What more is known of a lost process, unless `lost` has said it."""
+    if not words or words.removeprefix("it ") in LOST[reason]:
+        return ()
+    return (f"{words[:1].upper()}{words[1:]}.",)
 
 
 def ungraded(name: str, why: str) -> str:

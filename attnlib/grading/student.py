@@ -132,7 +132,7 @@ class _Grader:
         if answer.status == "missing":
             return replace(blank, text=sentences.missing(name))
         if answer.status == "stub":
-            said = text.not_started(name)
+            said = sentences.not_started(name)
             return replace(blank, status="not started", text=said)
         if answer.status == "syntax":
             said = sentences.syntax(name, answer.notes)
@@ -141,7 +141,7 @@ class _Grader:
             return self._twice_if_need_be(exercise, answer, blank)
         except Lost as lost:
             said = sentences.lost(name, lost.reason)
-            notes = (*answer.notes, f"{lost.detail}.") if lost.detail else answer.notes
+            notes = (*answer.notes, *sentences.detail(lost.reason, lost.detail))
             status: Status = lost.reason
             return replace(blank, status=status, text=said, notes=notes)
         except Exception as error:

@@ -221,9 +221,12 @@ LOOPS = {
     os.wait()""",
     "waits for a lock": "import threading\n"
     + _MASK
-    + "    with threading.Lock() as a, threading.Condition() as b:\n        b.wait()",
-    "outside the function": "numbers = [n for n in iter(int, 1)]\n"
+    + """\
+    lock = threading.Lock()
+    lock.acquire()
+    lock.acquire()""",
+    "outside the function": "number = sum(iter(int, 1))\n"
     + _MASK
-    + "    return numbers",
+    + "    return ids[:, None] == ids[None, :] + number",
     "prints": _MASK + "    while True:\n        print(ids)",
 }

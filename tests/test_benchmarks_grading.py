@@ -156,3 +156,16 @@ def test_a_program_is_watched_with_its_children(tmp_path):
     assert took.processor >= 0.5
     assert took.memory["grader"] > 60_000_000 > took.memory["other"]
     assert (took.left, took.answers) == (0, ())
+
+
+LEAVES = """
+import subprocess, sys, time
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(4)"])
+time.sleep(1)
+"""
+
+
+def test_what_a_program_leaves_behind_is_counted(tmp_path):
+    command = [sys.executable, "-c", LEAVES]
+    took = watched.watch(command, dict(os.environ), tmp_path / "out")
+    assert took.left == 1

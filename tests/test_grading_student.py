@@ -166,6 +166,17 @@ def test_the_same_seed_gives_the_same_and_the_order_does_not_matter():
     assert one.grades == two.grades[::-1] == again.grades
 
 
+def test_no_place_in_memory_or_on_the_disk_of_the_day_is_told():
+    room = "/tmp/attnlib-room-_a1b2c3d/attnlib/masks.py"
+    handed = notebook(
+        SETUP,
+        f"def softmax(x, axis=-1):\n    raise ValueError(f'({room}) {{object()}}')",
+    )
+    one = graded(handed, "softmax").grades[0]
+    assert "ValueError: (attnlib/masks.py) <object object>" in one.text
+    assert "-room-" not in one.text
+
+
 def test_a_point_for_each_exercise():
     handed = notebook(SETUP, solution("softmax"), solution("weighted_mean"))
     found = graded(handed, "softmax", "weighted_mean", equal=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from attnlib.exercises import text
@@ -27,6 +28,14 @@ UNGRADED = (
     "{name}: not graded. That is a fault of the grader or of its machine, and no zero: "
     "{why}"
 )
+
+# Where a sandbox lay on the disk, and an object in memory: other ones at every run.
+_PLACES = re.compile(r"[\w./-]{0,200}attnlib-room-\w{0,20}/?| at 0x[0-9a-f]{4,16}\b")
+
+
+def without_places(words: str) -> str:
+    """What a student's error says, without what is by chance."""
+    return _PLACES.sub("", words)
 
 
 def missing(name: str) -> str:

@@ -33,7 +33,8 @@ def taken(statements: list[Statement], name: str) -> Iterator[str]:
             yield f"It uses {spoken}."
     bound_so = any("attnlib" in statement.binds for statement in imports)
     if "attnlib" in uses and not bound_so:
-        yield "It names attnlib inside."  # an import in a function, or by its name
+        # An import in a function, or by its name.
+        yield "It uses something of attnlib's own."
     for statement in imports:
         if not re.match(r"(?:from|import)\s+attnlib\b", statement.source):
             continue

@@ -1,8 +1,9 @@
 """How much of an answer is right, for those who give points.
 
 A case counts that no answer without thought gets right: one of nothing but zeros or
-ones, or of an argument as it came. Laws count once all cases are right: an answer of
-zeros keeps many of them.
+ones, or of an argument as it came. Laws count once all cases are right, for an answer of
+zeros keeps many of them. Then they are half of it: who makes the whole matrix where tiles
+are asked for has done half of the work.
 """
 
 from __future__ import annotations
@@ -47,10 +48,11 @@ def of_cases(seen: Answer, table: Table, kept: Sequence[bool] = ()) -> Shares:
     ]
     if not any(counts) or _constant(seen.outcomes, table):
         return NOTHING
+    if all(right) and kept:
+        return Shares(len(kept) + sum(kept), 2 * len(kept))
     # What does not count to its good counts if it is wrong: else 1 would not mean all.
-    of = sum(c or not r for c, r in zip(counts, right, strict=True)) + len(kept)
-    found = sum(c and r for c, r in zip(counts, right, strict=True))
-    return Shares(found + (sum(kept) if all(right) else 0), of)
+    of = sum(c or not r for c, r in zip(counts, right, strict=True))
+    return Shares(sum(c and r for c, r in zip(counts, right, strict=True)), of)
 
 
 def thoughtless(case: Case, right: Outcome) -> bool:

@@ -5,9 +5,10 @@ other (`equal`). A passed answer has all of it. Another one has its share:
 
 - a function: the cases that it gets right, of all cases that count. A case does not
   count that an answer without thought gets right, too: nothing but zeros or ones, or an
-  argument as it came. Laws count like cases, once all cases are right. An answer that
-  changes its input has no point for that case, and one that gives the same whatever it
-  is asked has none at all;
+  argument as it came. An answer that is right in all cases, and breaks what else is
+  asked, such as to make no whole matrix, has half, and its share of the other half. One
+  that changes its input has no point for that case, and one that gives the same
+  whatever it is asked has none at all;
 - a check of lesson 17: the share of the bugs that it caught, and nothing if it blamed
   a right attention;
 - a value: the entries of a tuple or a dict that are right, and nothing if all entries

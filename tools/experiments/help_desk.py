@@ -1,6 +1,6 @@
 """What lesson 15 says about seven ways to attend, over several seeds.
 
-    python tools/experiments/help_desk.py                about ten minutes on one core
+    python tools/experiments/help_desk.py                a quarter of an hour, one core
     python tools/experiments/help_desk.py calls times    some of its parts alone
 
 requests  single requests, in English and in Chinese: how many intents are found
@@ -78,6 +78,11 @@ SETTINGS: dict[str, Any] = {
         ["full", 0, 600],
         ["full", 2, 2400],
         ["window", 0, 1200],
+        ["bag", 0, 1200],
+        ["global", 0, 1200],
+        ["low rank", 0, 2400],
+        ["pooled", 0, 2400],
+        ["linear", 0, 2400],
     ],
     "times": {"lengths": [16, 64, 256, 1024, 4096], "rounds": 15, "seconds": 0.1},
 }

@@ -1,9 +1,9 @@
 """How much of an answer is right, for those who give points.
 
 A case counts that no answer without thought gets right: one of nothing but zeros or
-ones, or of an argument as it came. Laws count once all cases are right, for an answer of
-zeros keeps many of them. Then they are half of it: who makes the whole matrix where tiles
-are asked for has done half of the work.
+ones, or of an argument as it came. Laws count once all cases are right, for an answer
+of zeros keeps many of them. Then they are half of it: who makes the whole matrix where
+tiles are asked for has done half of the work.
 """
 
 from __future__ import annotations

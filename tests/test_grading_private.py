@@ -168,8 +168,8 @@ def test_other_files_in_the_folder_are_left_alone(folder):
             "the family of top_key has a mistake own_other that is described nowhere",
         ),
         (
-            'Mistake("own_least_key"',
-            'Mistake("scale_missing"',
+            'Mistake(\n        "own_least_key"',
+            'Mistake(\n        "scale_missing"',
             "the course has a mistake scale_missing already.",
         ),
         ("minutes=4", "minutes=None", "top_key cannot be read: TypeError: "),

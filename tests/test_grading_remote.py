@@ -430,12 +430,9 @@ def window_attention(q, k, v, width):
 NO_METERS = (
     SETUP
     + """
-import sys
-for module in list(sys.modules.values()):
-    if hasattr(module, "bytes_of"):
-        real = module.bytes_of
-        module.bytes_of = lambda answer, *args: (answer(*args), 1, 1, 1)
-        module.counted.Counted._count = lambda self, made, read: made
+from attnlib.exercises import metered
+metered.bytes_of = lambda answer, *args: (answer(*args), 1, 1, 1)
+metered.counted.Counted._count = lambda self, made, read: made
 """
 )
 

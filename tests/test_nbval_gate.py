@@ -92,7 +92,7 @@ def change_digit(text: str) -> str | None:
 
 
 def change_stored_digit(notebook: Any) -> Any:
-    """Change one digit of an output in the middle, and cut the notebook behind it."""
+    """Change one digit of an output near the start, and cut the notebook behind it."""
     places = []
     for index, cell in enumerate(notebook.cells):
         if "nbval-ignore-output" in cell.metadata.get("tags", []):
@@ -103,7 +103,7 @@ def change_stored_digit(notebook: Any) -> Any:
                 for part, key in ((output, "text"), (output.get("data"), "text/plain"))
                 if part and change_digit(part.get(key, ""))
             ]
-    index, part, key = places[len(places) // 2]
+    index, part, key = places[len(places) // 8]  # every lesson runs up to there
     part[key] = change_digit(part[key])
     notebook.cells = notebook.cells[: index + 1]
     return notebook

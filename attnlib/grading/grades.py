@@ -9,21 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from attnlib.exercises.judging import Status as OfCheck
+
 Status = Literal[
-    # as the judge of the notebooks says
-    "not started",
-    "raised",
-    "timeout",
-    "type",
-    "shape",
-    "nan",
-    "mutates",
-    "mistake",
-    "law",
-    "differs",
-    "wrong",
-    "passed",
-    "usage",
+    OfCheck,
     # what was handed in holds no answer that can be run
     "missing",
     "syntax",

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
-from torch_tools import one_thread  # noqa: F401 - a fixture for every test
+from torch_tools import in_float64, one_thread  # noqa: F401 - fixtures for every test
 
 from attnlib import lowrank, masks
 from attnlib.attention import scaled_dot_product
@@ -26,14 +26,6 @@ FILES = {
     "en": "65a7162518fffb15bd07590ff1c630bc45eedd5065738eeea96ce2f8d0cc02be",
     "zh-CN": "02a971118aca765289f9271ff5e93db6d56fc2617330045266fb4c449c0b7a17",
 }
-
-
-@pytest.fixture(autouse=True)
-def in_float64():
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(before)
 
 
 def generator(seed: int = 0) -> torch.Generator:

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from torch import nn
-from torch_tools import close, one_thread  # noqa: F401
+from torch_tools import close, in_float64, one_thread  # noqa: F401
 
 from attnlib.nn.lookups import LookupModel, Lookups, draw_lookups
 from attnlib.nn.train import train
@@ -12,13 +12,6 @@ from attnlib.shapes import ShapeError
 
 def drawn(n=40, seed=0):
     return draw_lookups(n, torch.Generator().manual_seed(seed))
-
-
-@pytest.fixture(autouse=True)
-def doubles():
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
 
 
 def test_the_answers_stand_beside_two_different_real_keys():

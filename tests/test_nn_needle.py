@@ -9,21 +9,12 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 from torch.nn.functional import scaled_dot_product_attention as sdpa
+from torch_tools import in_float64, one_thread  # noqa: F401 - fixtures for every test
 
 from attnlib import attention, lowrank, masks
 from attnlib.nn import needle, recall, ways
 from attnlib.nn.train import train
 from attnlib.shapes import ShapeError
-
-
-@pytest.fixture(autouse=True)
-def in_float64_on_one_thread():
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_num_threads(n_threads)
-    torch.set_default_dtype(torch.float32)
 
 
 def generator(seed: int = 0) -> torch.Generator:

@@ -8,23 +8,13 @@ import numpy as np
 import pytest
 import torch
 from experiments import clinic
+from torch_tools import in_float64, one_thread  # noqa: F401 - fixtures for every test
 
 from attnlib import results
 from attnlib.clinic import examine
 from attnlib.nn import charts, patients, periods
 from attnlib.nn import scaled_dot_product as attention
 from attnlib.shapes import ShapeError
-
-
-@pytest.fixture(autouse=True)
-def _as_in_the_lesson():
-    """float64, and one thread: two that share a core are far slower than one."""
-    before = torch.get_default_dtype(), torch.get_num_threads()
-    torch.set_default_dtype(torch.float64)
-    torch.set_num_threads(1)
-    yield
-    torch.set_default_dtype(before[0])
-    torch.set_num_threads(before[1])
 
 
 def generator(seed=0):

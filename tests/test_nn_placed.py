@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch_tools import in_float64  # noqa: F401 - a fixture for every test
 
 from attnlib.nn import placed
 from attnlib.nn.placed import SCHEMES, Block, PlacedModel, grown, loss_with
-
-
-@pytest.fixture(autouse=True)
-def _float64():
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(before)
 
 
 def model(scheme, seed=0, **sizes):

@@ -10,20 +10,12 @@ import numpy as np
 import pytest
 import torch
 from experiments import heads
-from torch_tools import one_thread  # noqa: F401 - a fixture for every test
+from torch_tools import in_float64, one_thread  # noqa: F401 - fixtures for every test
 
 from attnlib import results
 from attnlib.nn import lookups
 
 LESSON = Path(__file__).parent.parent / "notebooks/source/14_shaping_heads.md"
-
-
-@pytest.fixture(autouse=True)
-def in_float64():
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(before)
 
 
 @pytest.fixture(scope="module")

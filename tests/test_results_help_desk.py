@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 import torch
-from torch_tools import one_thread  # noqa: F401 - a fixture for every test
+from torch_tools import in_float64, one_thread  # noqa: F401 - fixtures for every test
 
 from attnlib.exercises import lesson_15
 from attnlib.nn import desk, desk_models
@@ -18,14 +18,6 @@ from attnlib.results import settings_hash, stored
 
 FOUND = stored("help_desk")
 SETTINGS = FOUND["settings"]
-
-
-@pytest.fixture(autouse=True)
-def in_float64():
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(before)
 
 
 def script():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from experiments import init, stable
-from torch_tools import one_thread  # noqa: F401 - a fixture for every test
+from torch_tools import in_float64, one_thread  # noqa: F401 - fixtures for every test
 
 from attnlib import results
 from attnlib.results import settings_hash
@@ -17,14 +17,6 @@ from attnlib.results import settings_hash
 LESSON = (
     Path(__file__).parent.parent / "notebooks/source/09_starting_and_staying_stable.md"
 )
-
-
-@pytest.fixture(autouse=True)
-def in_float64():
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(before)
 
 
 @pytest.mark.parametrize("script", [init, stable])

@@ -1,4 +1,4 @@
-"""What the tests of attnlib.nn share: one thread, random tensors, nearness."""
+"""What the tests of attnlib.nn share: one thread, float64, random tensors, nearness."""
 
 import numpy as np
 import pytest
@@ -12,6 +12,15 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(autouse=True)
+def in_float64():
+    """New tensors in float64, as in the lessons that train; import it to use it."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(before)
 
 
 def normal(*shape, seed=0, grad=False):

@@ -118,6 +118,18 @@ def test_laws_are_half_of_it_once_all_cases_are_right():
     assert judged(wrong_where(1.0), strict).shares == Shares(3, 4)
 
 
+def test_each_law_is_asked_once():
+    asked = []
+    laws = tuple(
+        Law(str(i), lambda call, i=i: asked.append(i) or "It is broken." * (i == 1))
+        for i in range(3)
+    )
+    strict = replace(TWICE, laws=laws)
+    object.__setattr__(strict, "solution", TWICE.solution)
+    assert judged(lambda x: x + x, strict).shares == Shares(3 + 2, 3 + 3)
+    assert asked == [0, 1, 2]
+
+
 def test_a_loop_in_one_case_keeps_the_cases_before_it():
     def answer(x):
         while x[0] == 4.0:

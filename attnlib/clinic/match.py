@@ -90,12 +90,7 @@ class Table:
     def agrees(self, answer: Sequence[Outcome]) -> tuple[bool, ...]:
         """Which cases an answer has right; those that it was not asked, it has not."""
         found = [
-            _form([mine]) == _form([good])
-            and bool(
-                _close(
-                    _row(good.arrays)[0][None], *_row(mine.arrays), SINGLE_PRECISION
-                )[0]
-            )
+            _alike(good, mine, SINGLE_PRECISION)
             for mine, good in zip(answer, self.right, strict=False)
         ]
         return (*found, *[False] * (len(self.right) - len(found)))
@@ -103,11 +98,7 @@ class Table:
     def shows(self, key: str, reading: Faults) -> tuple[bool, ...]:
         """In which cases one mistake of a pair matters, beside the other."""
         both, other = self._run(reading), self._run(reading - {key})
-        return tuple(
-            _form([a]) != _form([b])
-            or not _close(_row(a.arrays)[0][None], *_row(b.arrays), EXACT)[0]
-            for a, b in zip(both, other, strict=True)
-        )
+        return tuple(not _alike(a, b, EXACT) for a, b in zip(both, other, strict=True))
 
     @cached_property
     def _singles(self) -> dict[Form, _Rows]:
@@ -185,6 +176,13 @@ def _close(
     rtol, atol = tolerance
     close = np.isclose(row, matrix, rtol=rtol, atol=atol * size, equal_nan=True)
     return np.asarray(close.all(axis=1))
+
+
+def _alike(good: Outcome, mine: Outcome, tolerance: tuple[float, float]) -> bool:
+    """Whether two outcomes of one case agree; the tolerance goes by the second."""
+    if _form([mine]) != _form([good]):
+        return False
+    return bool(_close(_row(good.arrays)[0][None], *_row(mine.arrays), tolerance)[0])
 
 
 def close(mine: Result, good: Result) -> npt.NDArray[np.bool_]:

@@ -7,6 +7,7 @@ raises or overflows just as a known mistake does is told its name as well.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -84,7 +85,12 @@ def judge_function(
     seen = ask(exercise, answer, table, clock)
     if explain.says_unfinished(seen.runs[0].error):
         return Verdict("not started", text.not_started(name))
-    status, sentence, mistakes = _verdict(exercise, seen, table, clock)
+
+    @functools.cache  # who counts asks all laws, and the verdict some of them before
+    def broken(law: Law) -> _Found | None:
+        return _broken(exercise, law, seen.function, clock, right=True)
+
+    status, sentence, mistakes = _verdict(exercise, seen, table, clock, broken)
     whole = text.passed if status == "passed" else text.not_yet
     result = whole(name, sentence)
     outside = frames.outer_numbers(answer)
@@ -93,21 +99,18 @@ def judge_function(
     characters = sum(r.printed for r in seen.runs)
     if characters:
         result += "\n" + text.printed(characters)
-    counts = _counted(exercise, seen, table, status, clock) if counted else None
+    counts = _counted(exercise, seen, table, status, broken) if counted else None
     return Verdict(status, result, mistakes, counts)
 
 
 def _counted(
-    exercise: Exercise, seen: Answer, table: Table, status: Status, clock: Clock
+    exercise: Exercise, seen: Answer, table: Table, status: Status, broken: _Broken
 ) -> Shares:
     if status == "passed":
         return shares.ALL
     kept = [False] * len(exercise.laws)
     if status in ("law", "timeout") and all(table.agrees(seen.outcomes)):
-        kept = [
-            _broken_one(exercise, law, seen.function, clock, right=True) is None
-            for law in exercise.laws
-        ]
+        kept = [broken(law) is None for law in exercise.laws]
         laws = list(zip(exercise.laws, kept, strict=True))
         if any(law.room is not None and not well for law, well in laws):
             # Then meters that ran beside the answer have said what is not so.
@@ -132,9 +135,12 @@ class _LawTimedOut(Exception): ...
 
 
 _Found = tuple[Status, str, tuple[Mistake, ...]]
+_Broken = Callable[[Law], _Found | None]
 
 
-def _verdict(exercise: Exercise, seen: Answer, table: Table, clock: Clock) -> _Found:
+def _verdict(
+    exercise: Exercise, seen: Answer, table: Table, clock: Clock, broken: _Broken
+) -> _Found:
     if seen.runs[-1].timed_out:
         case = table.cases[len(seen.runs) - 1]
         return "timeout", text.timed_out(clock.limit, case.name), ()
@@ -146,8 +152,8 @@ def _verdict(exercise: Exercise, seen: Answer, table: Table, clock: Clock) -> _F
         return slip
     if not match.right:
         return _unnamed(exercise, seen, table, clock)
-    broken = _broken_law(exercise, seen.function, clock, right=True)
-    return broken or ("passed", exercise.why, ())
+    first = next(filter(None, map(broken, exercise.laws)), None)
+    return first or ("passed", exercise.why, ())
 
 
 def _named(exercise: Exercise, match: Match, seen: Answer, table: Table) -> _Found:
@@ -237,7 +243,8 @@ def _unnamed(exercise: Exercise, seen: Answer, table: Table, clock: Clock) -> _F
     chance = "" if simple else _random(exercise, seen, table, clock)
     simple = simple or chance or pattern.scale(table, seen.outcomes)
     asked = chance or not simple
-    broken = _broken_law(exercise, seen.function, clock) if asked else None
+    each = (_broken(exercise, law, seen.function, clock) for law in exercise.laws)
+    broken = next(filter(None, each), None) if asked else None
     # Where numbers are drawn, laws break by chance, but for one that is about that.
     if broken and (not chance or pattern.TWICE in broken[1]):
         return broken
@@ -271,27 +278,14 @@ def _random(exercise: Exercise, seen: Answer, table: Table, clock: Clock) -> str
     return ""
 
 
-def _broken_law(
-    exercise: Exercise,
-    function: Callable[..., object],
-    clock: Clock,
-    right: bool = False,
-) -> _Found | None:
-    """The first law that is broken; `right`: all numbers were, so none may be vain."""
-    for law in exercise.laws:
-        broken = _broken_one(exercise, law, function, clock, right)
-        if broken is not None:
-            return broken
-    return None
-
-
-def _broken_one(
+def _broken(
     exercise: Exercise,
     law: Law,
     function: Callable[..., object],
     clock: Clock,
-    right: bool,
+    right: bool = False,
 ) -> _Found | None:
+    """How a law is broken; `right`: all numbers were, so it is not asked in vain."""
     strict = right and is_afar(function)
     if law.room is not None and not strict:
         return None  # here no one could be stopped who takes more

@@ -17,9 +17,9 @@ from attnlib.nn.flash.looks import Looks
 from attnlib.nn.flash.plan import Plan
 from attnlib.shapes import size
 
-# 2^17 scores in float32 are half a MB: what a core keeps near. Smaller tiles pay more
-# for every call of torch, larger ones wait for memory. Other devices want much at once.
-SCORES, ELSEWHERE = 2**17, 2**24
+# 2^18 scores in float32 are a MB: what a core keeps near. Smaller tiles pay more for
+# every call of torch, larger ones wait for memory. Other devices want much at once.
+SCORES, ELSEWHERE = 2**18, 2**24
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 import course
-from tools import pin
+from tools import environment, pin
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
@@ -276,3 +276,9 @@ def test_the_settings_of_lab_are_known_to_lab() -> None:
         package, _, name = plugin.rpartition(":")
         schema = json.loads((schemas / package / f"{name}.json").read_text())
         assert set(settings) <= set(schema["properties"])
+
+
+def test_the_command_attnlib_is_found_by_what_the_course_starts():
+    found = shutil.which("python", path=environment.variables()["PATH"])
+    assert found is not None
+    assert Path(found).parent == Path(environment.python()).parent

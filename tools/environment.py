@@ -59,6 +59,9 @@ def variables(**changes: str) -> dict[str, str]:
     """Variables for a child, where nothing of the user's own Python reaches .venv."""
     ours = {name: value for name, value in os.environ.items() if name not in LEAKS}
     ours |= {"PYTHONNOUSERSITE": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    # So that `attnlib` is a command in JupyterLab's terminals, and after ! in a cell.
+    folders = [str(Path(python()).parent), ours.get("PATH")]
+    ours["PATH"] = os.pathsep.join(folder for folder in folders if folder)
     return ours | changes
 
 

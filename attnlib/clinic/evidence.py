@@ -12,6 +12,7 @@ import numpy as np
 
 from attnlib.clinic import (
     measures_cost,
+    measures_desk,
     measures_heads,
     measures_layers,
     measures_masks,
@@ -47,6 +48,7 @@ MEASURES: dict[str, Measure] = {
     **measures_windows.MEASURES,
     **measures_shaping.MEASURES,
     **measures_ring.MEASURES,
+    **measures_desk.MEASURES,
 }
 
 

@@ -180,7 +180,7 @@ class ValueExercise:
     tolerance: float = 0.005
     tidy: Callable[[object], object] | None = None
     form: str = ""
-    names: tuple[str, ...] = ()
+    names: tuple[object, ...] = ()
 
     @property
     def solution_source(self) -> str:

@@ -1,6 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """The exercises of lesson 15: which attention would you ship?"""
 
+from collections import OrderedDict, defaultdict
 from itertools import product
 from typing import NamedTuple
 
@@ -113,47 +114,81 @@ def against_full(desk):
 _RIGHT = {name: (best_way(desk), against_full(desk)) for name, desk in DESKS.items()}
 
 
+def _met(name, way, demand):
+    """What a way has to show for one demand of a desk."""
+    desk = DESKS[name]
+    if demand == "budget":
+        ms = _FOUND["times"][way][desk.n]
+        return (
+            f"{way} takes {ms:.2f} ms for {desk.n} tokens, and {desk.budget:g} are "
+            "allowed"
+        )
+    wanted = desk._asdict()[demand]
+    if not wanted:
+        return f"no {demand} are asked for"
+    return (
+        f"{way} finds {mean_of(way, desk, demand):.2f} of the {demand} at {desk.n} "
+        f"tokens, and {wanted} are asked for"
+    )
+
+
 def _why_not(name, way):
     """A sentence on a way that is not the right one for a desk."""
-    desk = DESKS[name]
-    ms = _FOUND["times"][way][desk.n]
-    said = {
-        "length": f"{way} was trained for 1024 tokens, and has no columns for more.",
-        "intents": f"{way} finds {mean_of(way, desk, 'intents')} of the intents at "
-        f"{desk.n} tokens, and {desk.intents} are asked for.",
-        "rooms": f"{way} finds {mean_of(way, desk, 'rooms')} of the rooms at {desk.n} "
-        f"tokens, and {desk.rooms} are asked for.",
-        "budget": f"{way} takes {ms:.2g} ms for {desk.n} tokens, and {desk.budget:g} "
-        "are allowed.",
-        "": f"{way} meets all demands, but it is not the fastest that does.",
-    }
-    return f"{name}: {said[(*breaks(way, desk), '')[0]]}"
+    broken = breaks(way, DESKS[name])
+    if not broken:
+        return f"{name}: {way} meets all demands, but it is not the fastest that does."
+    if broken[0] == "length":
+        return f"{name}: {way} has numbers for 1024 places, and none for one beyond."
+    return f"{name}: {_met(name, way, broken[0])}."
 
 
 def _not_against(name, reason):
     """A sentence on what does not speak against full attention at a desk."""
-    right = _RIGHT[name][1]
-    if right == "nothing":
-        return f"{name}: full attention meets that demand, and all the others."
     if reason == "nothing":
         return f"{name}: full attention breaks one of the demands. Go through them."
-    return f"{name}: full attention meets that demand, and breaks another one."
+    return f"{name}: {_met(name, 'full', reason)}. So it does not break that."
+
+
+def _pairs(name):
+    """All wrong pairs for a desk; where both are wrong, the way is spoken of."""
+    right_way, right_reason = _RIGHT[name]
+    for way, reason in product(WAYS, AGAINST):
+        if way != right_way:
+            yield (way, reason), _why_not(name, way)
+        elif reason != right_reason:
+            yield (way, reason), _not_against(name, reason)
 
 
 _WRONG = (
-    *(
-        Misconception(_RIGHT | {name: (way, _RIGHT[name][1])}, _why_not(name, way))
-        for name, way in product(DESKS, WAYS)
-        if way != _RIGHT[name][0]
+    Misconception(
+        {name: (way, "nothing") for name, (way, _) in _RIGHT.items()},
+        "The second of a pair is about full attention: what breaks if *it* stands "
+        "there. What you chose breaks nothing.",
     ),
     *(
-        Misconception(
-            _RIGHT | {name: (_RIGHT[name][0], reason)}, _not_against(name, reason)
-        )
-        for name, reason in product(DESKS, AGAINST)
-        if reason != _RIGHT[name][1]
+        Misconception(_RIGHT | {name: pair}, said)
+        for name in DESKS
+        for pair, said in _pairs(name)
     ),
 )
+
+
+def tidy_choices(answer):
+    """Text of NumPy is text, too, and a dict of another make is a dict."""
+    if type(answer) not in (dict, OrderedDict, defaultdict):
+        return answer
+
+    def word(value):
+        if type(value) not in (str, np.str_):
+            return value
+        return str(value).casefold().replace("_", " ").replace("-", " ").strip()
+
+    def pair(value):
+        many = type(value) in (tuple, list, np.ndarray)
+        return tuple(map(word, value)) if many else word(value)
+
+    return {word(name): pair(value) for name, value in answer.items()}
+
 
 EXERCISES = (
     Exercise(
@@ -213,7 +248,9 @@ EXERCISES = (
         + "".join(f'    "{n}": ("{w}", "{r}"),\n' for n, (w, r) in _RIGHT.items())
         + "}",
         _WRONG,
-        form="A dict from each desk to a pair: a way, and what speaks against full "
-        "attention, both in quotes.",
+        tidy=tidy_choices,
+        form="For each desk a pair is wanted: a way as it stands in the tables, and "
+        '"intents", "rooms", "budget" or "nothing", both in quotes.',
+        names=tuple(product(WAYS, AGAINST)),
     ),
 )

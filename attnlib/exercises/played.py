@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from attnlib.clinic.families.latency import FIRST, MANY, seconds_of
 
 
@@ -18,7 +20,7 @@ class Machine:
 
     def __init__(self, durations: Sequence[float]) -> None:
         self._durations, self._threads = durations, MANY
-        self._now, self._calls = FIRST, 0
+        self._now, self._calls, self._looked = FIRST, 0, False
         self.request = "打开客厅的灯"
 
     def answer(self, request: object) -> str:
@@ -31,6 +33,7 @@ class Machine:
 
     def clock(self) -> float:
         """The time in seconds, since long ago."""
+        self._looked = True
         return self._now
 
     def set_threads(self, n: int) -> None:
@@ -39,13 +42,20 @@ class Machine:
             raise ValueError(f"set_threads wants a whole number from 1 on, not {n}.")
         self._threads = int(n)
 
+    def was_used(self) -> None:
+        """Refuse a time that was not measured here, such as one of another clock."""
+        if not self._calls:
+            raise ValueError("answer(request) was never called: nothing was timed.")
+        if not self._looked:
+            raise ValueError("clock() was never called: no other clock runs here.")
+
 
 def on_a_played_machine(timing: Callable[..., object]) -> Callable[..., object]:
     """A function of durations, that plays a new machine for each call."""
 
     def run(durations: Any, n_warm: int, n_timed: int) -> object:
         machine = Machine([float(seconds) for seconds in durations])
-        return timing(
+        found = timing(
             machine.answer,
             machine.request,
             machine.clock,
@@ -53,5 +63,8 @@ def on_a_played_machine(timing: Callable[..., object]) -> Callable[..., object]:
             n_warm,
             n_timed,
         )
+        if isinstance(found, (int, float)) and np.isfinite(found):
+            machine.was_used()
+        return found
 
     return run

@@ -43,9 +43,10 @@ def judge_value(exercise: ValueExercise, answer: object) -> Verdict:
         said = text.value_no_name(stray)
         return no("type", f"{said} {exercise.form}".rstrip())
     wrong = wrong_parts(answer, exercise.right, exercise.tolerance)
+    told = first_told(exercise, answer)
     if wrong:
-        return no("wrong", text.value_part_wrong(wrong))
-    return no("wrong", " ".join([text.value_wrong(), exercise.form]).rstrip())
+        return no("wrong", " ".join([text.value_part_wrong(wrong), told]).rstrip())
+    return no("wrong", " ".join([text.value_wrong(), told or exercise.form]).rstrip())
 
 
 def equal(answer: object, right: object, tolerance: float) -> bool:
@@ -83,7 +84,8 @@ def kind(value: object) -> str:
     if is_a(value, bool, np.bool_):
         return "True or False"
     if type(value) is dict:
-        return "a dict with the keys " + text.listed(sorted(_keys(value)))
+        keys = text.listed(sorted(_keys(value)))
+        return f"a dict with the keys {keys}" if keys else "a dict without such keys"
     if is_a(value, tuple, list):
         return f"a {'list' if is_a(value, list) else 'tuple'} of {len(value)}"
     array = plain(value)
@@ -107,6 +109,20 @@ def wrong_parts(answer: object, right: object, tolerance: float) -> list[str]:
     else:
         return []
     return wrong if len(wrong) < len(right) else []
+
+
+def first_told(exercise: ValueExercise, answer: object) -> str:
+    """What is known of the first wrong entry of a dict, as if all others were right."""
+    right, tolerance = exercise.right, exercise.tolerance
+    if type(answer) is not dict or not isinstance(right, dict):
+        return ""
+    for key in right:
+        if key in answer and not _at(answer, key, right[key], tolerance):
+            alone = {**right, key: answer[key]}
+            for misconception in exercise.wrong:
+                if equal(alone, misconception.value, tolerance):
+                    return misconception.sentence
+    return ""
 
 
 def entries(answer: object, right: object, tolerance: float) -> Shares:
@@ -134,7 +150,7 @@ def _at(answer: dict[object, object], key: object, right: object, atol: float) -
     return key in answer and equal(answer[key], right, atol)
 
 
-def stray_names(answer: object, names: tuple[str, ...]) -> list[str]:
+def stray_names(answer: object, names: tuple[object, ...]) -> list[str]:
     """The keys of a dict under which there is none of the names that there are."""
     if not names or type(answer) is not dict:
         return []

@@ -6,7 +6,7 @@ the other; the first are slow. More threads change each of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -43,9 +43,17 @@ def median_ms(
         first, last = 1, 1 + n_timed
     elif "latency_warm_less" in faults:
         first, last = max(0, n_warm - 1), max(0, n_warm - 1) + n_timed
+    elif "latency_warm_more" in faults:
+        first, last = n_warm + 1, n_warm + 1 + n_timed
+    elif "latency_warm_of_timed" in faults:
+        last = n_timed  # none at all, where n_warm is as many
     elif "latency_timed_less" in faults:
         last -= 1
+    elif "latency_timed_more" in faults:
+        last += 1
     times = np.array([seconds_of(durations, i, threads) for i in range(first, last)])
+    if "latency_nothing" in faults:
+        return 0.0
     if "latency_one_start" in faults:
         times = times.cumsum()
     elif "latency_from_warm" in faults:
@@ -64,26 +72,35 @@ def median_ms(
     return 1000 * found
 
 
-def _centre(times: npt.NDArray[np.float64], faults: Faults) -> float:
+Times = npt.NDArray[np.float64]
+
+# What is taken for the median: of the times in order, and of them as they came.
+CENTRES: dict[str, Callable[[Times], float]] = {
+    "latency_mean": lambda t: t.mean(),
+    "latency_least": lambda t: t[0],
+    "latency_most": lambda t: t[-1],
+    "latency_total": lambda t: t.sum(),
+    "latency_tail": lambda t: float(np.quantile(t, 0.95)),
+    "latency_upper": lambda t: t[len(t) // 2],
+    "latency_lower": lambda t: t[(len(t) - 1) // 2],
+    "latency_two_middles": lambda t: (t[len(t) // 2 - 1] + t[len(t) // 2]) / 2,
+    "latency_trimmed": lambda t: t[1:-1].mean() if len(t) > 2 else t.mean(),
+}
+UNSORTED: dict[str, Callable[[Times], float]] = {
+    "latency_first": lambda t: t[0],
+    "latency_last": lambda t: t[-1],
+    "latency_unsorted": lambda t: t[len(t) // 2],
+    "latency_unsorted_two": lambda t: (t[(len(t) - 1) // 2] + t[len(t) // 2]) / 2,
+}
+
+
+def _centre(times: Times, faults: Faults) -> float:
     if not times.size:
         return float("nan")
-    ordered, middle = np.sort(times), len(times) // 2
-    if "latency_mean" in faults:
-        return float(times.mean())
-    if "latency_least" in faults:
-        return float(ordered[0])
-    if "latency_most" in faults:
-        return float(ordered[-1])
-    if "latency_total" in faults:
-        return float(times.sum())
-    if "latency_last" in faults:
-        return float(times[-1])
-    if "latency_upper" in faults:
-        return float(ordered[middle])
-    if "latency_unsorted" in faults:
-        return float(times[middle])
-    if "latency_trimmed" in faults and len(times) > 2:
-        return float(ordered[1:-1].mean())
+    for key in faults & CENTRES.keys():
+        return float(CENTRES[key](np.sort(times)))
+    for key in faults & UNSORTED.keys():
+        return float(UNSORTED[key](times))
     return float(np.median(times))
 
 
@@ -96,20 +113,19 @@ MEDIAN_MS = Family(
             "latency_warm_counted",
             "latency_one_warm",
             "latency_warm_less",
+            "latency_warm_more",
+            "latency_warm_of_timed",
             "latency_timed_less",
+            "latency_timed_more",
         ),
         "threads": ("latency_threads",),
-        "clock": ("latency_one_start", "latency_from_warm", "latency_clock"),
-        "centre": (
-            "latency_mean",
-            "latency_least",
-            "latency_most",
-            "latency_total",
-            "latency_last",
-            "latency_upper",
-            "latency_unsorted",
-            "latency_trimmed",
+        "clock": (
+            "latency_one_start",
+            "latency_from_warm",
+            "latency_clock",
+            "latency_nothing",
         ),
+        "centre": (*CENTRES, *UNSORTED),
         "unit": ("latency_seconds", "latency_micro", "latency_divided"),
     },
 )

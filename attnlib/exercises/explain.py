@@ -212,6 +212,7 @@ MEANINGS: tuple[tuple[str, str, str | Callable[[_Error], str]], ...] = (
     ("TypeError", r"Cannot interpret '\d+' as a data type", meanings.SIZES_IN_BRACKETS),
     ("TypeError", r"'(bitwise|invert)", meanings.BITWISE),
     ("TypeError", r"not callable", meanings.NOT_CALLABLE),
+    ("TypeError", r"unsupported operand .*'(method|function)'", meanings.NOT_CALLED),
     ("TypeError", r"ufunc '\w+' not supported", meanings.NO_SUCH_VALUES),
     ("TypeError", r"unpack non-iterable (Attention|MultiHead)", meanings.ONE_OBJECT),
     ("TypeError", r"only .*(scalar|length-1|0-dimensional)", meanings.ONE_NUMBER),

@@ -60,6 +60,7 @@ SOMETHING_IS_NONE = (
 )
 SOMETHING_IS_ELLIPSIS = "One of the values is still `...`."
 NOT_CALLABLE = "Something that is no function is called with ()."
+NOT_CALLED = "A function stands here where a number is wanted. Call it, with ()."
 NOT_ITS_ARRAY = (
     "What scaled_dot_product gives is one object; take from it what you need: "
     "found.weights, found.out."

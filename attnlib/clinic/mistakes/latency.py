@@ -102,8 +102,8 @@ MISTAKES = (
     Mistake(
         "latency_nothing",
         "",
-        "Nothing happens between your two looks at the clock",
-        _EACH,
+        "Your two looks at the clock show the same",
+        "Nothing was called between them, or the seconds were cut to whole ones.",
         "First clock(), then the call, then clock() again.",
     ),
     Mistake(

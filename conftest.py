@@ -1,9 +1,9 @@
 """How pytest reads notebooks: each cell is a test, run and compared strictly.
 
-There is no switch for it: `pytest notebooks` runs every lesson as it is stored and
-again with every exercise solved; `pytest notebooks/01_name.ipynb` runs one as it is
-stored; `pytest tests` runs no notebook of the course. In parallel: `pytest -n 2`
-(pyproject.toml keeps the cells of one notebook together).
+There is no switch for it: `pytest notebooks` runs every lesson as it is stored, and
+then its exercises solved; `pytest notebooks/01_name.ipynb` does so with one; `pytest
+tests` runs no notebook of the course. In parallel: `pytest -n 2` (pyproject.toml keeps
+the cells of one notebook together).
 
 nbval is switched off as a plugin (`-p no:nbval`) and used as a library, so that its
 two seconds of imports are paid only where a notebook is collected.
@@ -17,8 +17,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent
-NOTEBOOKS = ROOT / "notebooks"
-SOLVED = ROOT / "build" / "solved"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,7 +42,6 @@ def pytest_configure(config: pytest.Config) -> None:
     # A profile or an editor of the user's must not change what a lesson prints.
     (ROOT / "build" / "ipython").mkdir(parents=True, exist_ok=True)
     os.environ["IPYTHONDIR"] = str(ROOT / "build" / "ipython")
-    config.pluginmanager.register(SolvedNotebooks(), "solved-notebooks")
 
 
 def pytest_collect_file(
@@ -55,18 +52,3 @@ def pytest_collect_file(
     from strict_nbval import LessonFile
 
     return LessonFile.from_parent(parent, path=file_path)
-
-
-class SolvedNotebooks:
-    """A second collector for each lesson, beside the one for it as it is stored."""
-
-    def pytest_collect_file(
-        self, file_path: Path, parent: pytest.Collector
-    ) -> pytest.Collector | None:
-        if file_path.suffix != ".ipynb" or file_path.parent != NOTEBOOKS:
-            return None
-        from strict_nbval import SolvedFile
-
-        if '"exercise"' not in file_path.read_text(encoding="utf-8"):
-            return None
-        return SolvedFile.from_parent(parent, path=SOLVED / file_path.name)

@@ -7,6 +7,10 @@ kernel runs under the offline guard. A cell that needs a real model which is not
 must run, too, but counts as skipped, with the reason. Compared are all outputs but two
 kinds: the pictures (`image/png`), which the build adds for readers without a kernel,
 and the live model ids of widgets, which the build leaves out.
+
+A lesson of the course is run as it is stored; then, in the same kernel, from its first
+exercise to its end again with every exercise solved. What stands before the first
+exercise cannot know of an answer, so it is not run a second time.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from itertools import dropwhile
 from pathlib import Path
 from queue import Empty
 from typing import Any
@@ -28,6 +33,7 @@ from nbval.kernel import CURRENT_ENV_KERNEL_NAME, RunningKernel
 from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
 
 SOLVE = Path(__file__).with_name("solve.py")
+SOLVED = notebook_source.ROOT / "build" / "solved"
 OUTPUT_TIMEOUT = 60  # seconds; a busy machine with two cores is slow to answer
 NOT_COMPARED = ("image/png", notebook_source.WIDGET_VIEW)
 LAST_NUMPY_LESSON = "04"
@@ -73,11 +79,24 @@ class LessonCell(IPyNbCell):  # type: ignore[misc]
             pytest.skip(missing)
 
 
+class SolvedCell(LessonCell):
+    """A cell behind the first stub, as it stands in the solved notebook."""
+
+    def runtest(self) -> None:
+        self.cell = self.parent.solved()[self.cell_num]
+        super().runtest()
+
+    def reportinfo(self) -> tuple[Any, int, str]:
+        place, line, name = super().reportinfo()
+        return place, line, f"{name}, solved"
+
+
 class LessonFile(IPyNbFile):  # type: ignore[misc]
-    """A notebook as it is stored."""
+    """A notebook as it is stored; if it is a lesson, its exercises solved as well."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
+        self._solved: list[Any] = []
         self.skip_compare = (
             *(k for k in self.skip_compare if not k.startswith("image/")),
             *NOT_COMPARED,
@@ -97,23 +116,27 @@ class LessonFile(IPyNbFile):  # type: ignore[misc]
                 f"unchecked: {', '.join(unexecuted + skipped)}. "
                 f"Build it: python course.py notebooks {self.path.stem[:2]}"
             )
-        for item in cells:
-            yield LessonCell.from_parent(
-                self,
-                name=item.name,
-                cell_num=item.cell_num,
-                cell=item.cell,
-                options=item.options,
-            )
+        yield from (self._again(LessonCell, item, item.name) for item in cells)
+        if self.path.parent == notebook_source.NOTEBOOKS:
+            for item in dropwhile(_is_no_stub, cells):
+                yield self._again(SolvedCell, item, f"{item.name}, solved")
+
+    def _again(self, kind: type[LessonCell], item: IPyNbCell, name: str) -> LessonCell:
+        cell: LessonCell = kind.from_parent(
+            self,
+            name=name,
+            cell_num=item.cell_num,
+            cell=item.cell,
+            options=item.options,
+        )
+        return cell
 
     def setup(self) -> None:
         self._folder = tempfile.TemporaryDirectory()
         self._record = Path(self._folder.name) / "refused.txt"
-        home = self.path.parent
         self.kernel = Kernel(
             CURRENT_ENV_KERNEL_NAME,
-            # Solved notebooks lie elsewhere, but run where the lessons run.
-            cwd=str(notebook_source.NOTEBOOKS if _is_solved(self.path) else home),
+            cwd=str(self.path.parent),
             startup_timeout=self.config.option.nbval_kernel_startup_timeout,
         )
         self.setup_sanitize_files()
@@ -140,23 +163,24 @@ class LessonFile(IPyNbFile):  # type: ignore[misc]
         self._record.unlink()
         return "; ".join(lines)
 
-
-class SolvedFile(LessonFile):
-    """The same notebook with every exercise solved, made when it is collected."""
-
-    def collect(self) -> Iterator[LessonCell]:
-        made = subprocess.run(
-            [sys.executable, str(SOLVE), self.path.stem],
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-        )
-        if made.returncode:
-            raise self.CollectError(
-                f"{self.path.stem} cannot be solved:\n{made.stdout}{made.stderr}"
+    def solved(self) -> list[Any]:
+        """The cells of code with every exercise solved, made when they are needed."""
+        if not self._solved:
+            made = subprocess.run(
+                [sys.executable, str(SOLVE), self.path.stem],
+                capture_output=True,
+                text=True,
+                encoding="utf-8",
             )
-        yield from super().collect()
+            if made.returncode:
+                raise RuntimeError(
+                    f"{self.path.stem} cannot be solved:\n{made.stdout}{made.stderr}"
+                )
+            content = (SOLVED / self.path.name).read_bytes()
+            notebook = notebook_source.from_bytes(content)
+            self._solved = [c for c in notebook.cells if c.cell_type == "code"]
+        return self._solved
 
 
-def _is_solved(path: Path) -> bool:
-    return path.parent == notebook_source.ROOT / "build" / "solved"
+def _is_no_stub(item: IPyNbCell) -> bool:
+    return "exercise" not in item.cell.metadata.get("tags", [])

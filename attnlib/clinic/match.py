@@ -27,6 +27,7 @@ Form = tuple[object, ...]
 EXACT = (1e-9, 1e-9)
 SINGLE_PRECISION = (1e-4, 1e-5)
 HALF_PRECISION = (1e-2, 1e-2)
+HEAD = 64  # numbers of a row that are compared first
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Table:
     def __init__(self, family: Family, cases: Sequence[Case]) -> None:
         self.family = family
         self.cases = tuple(cases)
-        self._ran: dict[Faults, tuple[Outcome, ...]] = {}
+        self._ran: dict[tuple[Faults, int], Outcome] = {}
 
     @cached_property
     def right(self) -> tuple[Outcome, ...]:
@@ -65,11 +66,11 @@ class Table:
 
     def match(self, answer: Sequence[Outcome]) -> Match:
         """Name the mistakes whose outputs this answer has."""
-        form, row, size = _string(answer)
+        (form, row), size = _string(answer), _sizes(answer)
         tolerances = [EXACT, SINGLE_PRECISION]
         if any(a.dtype == np.float16 for o in answer for a in o.arrays):
             tolerances.append(HALF_PRECISION)
-        right_form, right_row, _ = _string(self.right)
+        right_form, right_row = _string(self.right)
         if form == right_form and any(
             _close(right_row[None], row, size, tolerance)[0]
             for tolerance in (EXACT, SINGLE_PRECISION)
@@ -81,7 +82,7 @@ class Table:
                 return Match(False, found)
         pairs = self.family.pairs and not _nan_throughout(answer)
         for tolerance in tolerances if pairs else ():
-            table = self._pairs_like(answer[:1], tolerance)
+            table = self._pairs_like(answer, tolerance)
             found = tuple(_look_up(table, form, row, size, tolerance))
             if found:
                 return Match(False, found)
@@ -103,18 +104,23 @@ class Table:
     @cached_property
     def _singles(self) -> dict[Form, _Rows]:
         singles = (frozenset([key]) for key in self.family.faults)
-        right = _string(self.right)[:2]
-        return _table(((f, self._run(f)) for f in singles), known=[right], once=True)
+        right = [_string(self.right)]
+        return _table(((f, self._run(f)) for f in singles), known=right, once=True)
 
     def _pairs_like(
         self, answer: Sequence[Outcome], tolerance: tuple[float, float]
     ) -> dict[Form, _Rows]:
-        """The pairs that give on the first case what the answer gave there.
+        """The pairs that give what the answer gave, but for those that look simpler.
 
-        Most pairs are out after the first case, so only few have to run on all.
+        Most pairs are out after the first case or two, so only few run on all.
         """
-        pairs = tuple(_look_up(self._first_of_pairs, *_string(answer), tolerance))
-        known = [_string(self.right)[:2]]
+        ran, pairs = self._first_of_pairs, tuple[Faults, ...]()
+        for i, mine in enumerate(answer):
+            if i:
+                ran = _grouped((f, *_string([self._run_one(f, i)])) for f in pairs)
+            found = _look_up(ran, *_string([mine]), _sizes([mine]), tolerance)
+            pairs = tuple(found)
+        known = [_string(self.right)]
         for form, rows in self._singles.items():
             known += [(form, row) for row in rows.matrix]
         return _table(((f, self._run(f)) for f in pairs), known=known, once=False)
@@ -125,18 +131,15 @@ class Table:
         pairs = (
             frozenset([a, b]) for s, t in combinations(slots, 2) for a in s for b in t
         )
-        kept: dict[Form, list[tuple[Faults, Row]]] = {}
-        for pair in pairs:
-            form, row, _ = _string([call(self.family, self.cases[0], pair)])
-            kept.setdefault(form, []).append((pair, row))
-        return _grouped(kept)
+        return _grouped((p, *_string([self._run_one(p, 0)])) for p in pairs)
 
     def _run(self, faults: Faults) -> tuple[Outcome, ...]:
-        if faults not in self._ran:  # a grader meets the same pairs again and again
-            self._ran[faults] = tuple(
-                call(self.family, case, faults) for case in self.cases
-            )
-        return self._ran[faults]
+        return tuple(self._run_one(faults, i) for i in range(len(self.cases)))
+
+    def _run_one(self, faults: Faults, i: int) -> Outcome:
+        if (faults, i) not in self._ran:  # graders meet the same pairs again and again
+            self._ran[faults, i] = call(self.family, self.cases[i], faults)
+        return self._ran[faults, i]
 
 
 def _form(outcomes: Iterable[Outcome]) -> Form:
@@ -146,15 +149,20 @@ def _form(outcomes: Iterable[Outcome]) -> Form:
     )
 
 
-def _row(arrays: Iterable[Result]) -> tuple[Row, Row]:
-    """All numbers, one after another; and beside each, the largest of its array."""
-    rows, sizes = [np.zeros(0)], [np.zeros(0)]
-    for array in arrays:
+def _row(outcomes: Iterable[Outcome]) -> Row:
+    """All numbers, one after another."""
+    rows = [a.astype(np.float64).ravel() for o in outcomes for a in o.arrays]
+    return np.concatenate([np.zeros(0), *rows])
+
+
+def _sizes(outcomes: Iterable[Outcome]) -> Row:
+    """Beside each number of the row, the largest of its array."""
+    sizes = [np.zeros(0)]
+    for array in (a for o in outcomes for a in o.arrays):
         row = array.astype(np.float64).ravel()
         size = np.abs(row[np.isfinite(row)]).max(initial=1.0)
-        rows.append(row)
         sizes.append(np.full_like(row, size))
-    return np.concatenate(rows), np.concatenate(sizes)
+    return np.concatenate(sizes)
 
 
 def _nan_throughout(answer: Sequence[Outcome]) -> bool:
@@ -165,24 +173,32 @@ def _nan_throughout(answer: Sequence[Outcome]) -> bool:
     )
 
 
-def _string(outcomes: Sequence[Outcome]) -> tuple[Form, Row, Row]:
-    row, size = _row(a for o in outcomes for a in o.arrays)
-    return _form(outcomes), row, size
+def _string(outcomes: Sequence[Outcome]) -> tuple[Form, Row]:
+    return _form(outcomes), _row(outcomes)
 
 
 def _close(
     matrix: npt.NDArray[np.float64], row: Row, size: Row, tolerance: tuple[float, float]
 ) -> npt.NDArray[np.bool_]:
     rtol, atol = tolerance
-    close = np.isclose(row, matrix, rtol=rtol, atol=atol * size, equal_nan=True)
-    return np.asarray(close.all(axis=1))
+
+    def near(rows: npt.NDArray[np.float64], end: int) -> npt.NDArray[np.bool_]:
+        mine, least = row[:end], atol * size[:end]
+        found = np.isclose(mine, rows[:, :end], rtol=rtol, atol=least, equal_nan=True)
+        return np.asarray(found.all(axis=1))
+
+    # Most rows differ at once: only what is left is compared to its end.
+    close = near(matrix, HEAD)
+    if row.size > HEAD and close.any():
+        close[close] = near(matrix[close], row.size)
+    return close
 
 
 def _alike(good: Outcome, mine: Outcome, tolerance: tuple[float, float]) -> bool:
     """Whether two outcomes of one case agree; the tolerance goes by the second."""
     if _form([mine]) != _form([good]):
         return False
-    return bool(_close(_row(good.arrays)[0][None], *_row(mine.arrays), tolerance)[0])
+    return bool(_close(_row([good])[None], _row([mine]), _sizes([mine]), tolerance)[0])
 
 
 def close(mine: Result, good: Result) -> npt.NDArray[np.bool_]:
@@ -218,21 +234,24 @@ def _table(
     seen: dict[Form, list[Row]] = {}
     for form, row in known:
         seen.setdefault(form, []).append(row)
-    kept: dict[Form, list[tuple[Faults, Row]]] = {}
+    kept: list[tuple[Faults, Form, Row]] = []
     for faults, outcomes in variants:
         if not any(outcome.arrays for outcome in outcomes):
             continue  # it only raises, and so does any answer with a slip in it
-        form, row, size = _string(outcomes)
+        (form, row), size = _string(outcomes), _sizes(outcomes)
         rows = seen.setdefault(form, [])
         if rows and _close(np.stack(rows), row, size, SINGLE_PRECISION).any():
             continue
         if once:
             rows.append(row)
-        kept.setdefault(form, []).append((faults, row))
+        kept.append((faults, form, row))
     return _grouped(kept)
 
 
-def _grouped(kept: dict[Form, list[tuple[Faults, Row]]]) -> dict[Form, _Rows]:
+def _grouped(variants: Iterable[tuple[Faults, Form, Row]]) -> dict[Form, _Rows]:
+    kept: dict[Form, list[tuple[Faults, Row]]] = {}
+    for faults, form, row in variants:
+        kept.setdefault(form, []).append((faults, row))
     return {
         form: _Rows(tuple(f for f, _ in group), np.stack([row for _, row in group]))
         for form, group in kept.items()

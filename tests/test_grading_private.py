@@ -11,12 +11,15 @@ import pytest
 from attnlib import exercises
 from attnlib.clinic import catalogue
 from attnlib.exercises import private
+from attnlib.grading import notebook
 from attnlib.grading.asked import Asked
+from attnlib.grading.closure import answer
 from attnlib.grading.student import grade
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "own_exercises.md"
 BLOCKS = re.findall(r"```(\w*)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
 (EXAMPLE,) = [text for kind, text in BLOCKS if kind == "python"]
+SOFTMAX = "from attnlib.attention import softmax"
 
 
 @pytest.fixture(autouse=True)
@@ -100,6 +103,21 @@ loudest = 2
         ("loudest", "passed", 200),
     ]
     assert found.grades[0].mistakes == ("own_top_query",)
+
+
+def test_what_a_teachers_own_solution_imports_is_made_good_and_no_news(folder):
+    own = EXAMPLE.replace("import numpy as np\n", f"import numpy as np\n{SOFTMAX}\n", 1)
+    own = own.replace("argmax(weights, axis=-1)", "argmax(softmax(weights), -1)", 1)
+    (folder / "our_own.py").write_text(own, encoding="utf-8")
+    function, _ = private.load(folder)
+    line = "def top_key(weights):\n    return softmax(weights).argmax(-1)"
+    for source, lost in ((line, True), (f"{SOFTMAX}\n{line}", False)):
+        cells = notebook.Notebook((notebook.Cell(1, source),))
+        given = answer(cells, "top_key", function)
+        assert [piece.source for piece in given.pieces][1:] == [line]
+        assert "It uses attnlib's own softmax." not in given.notes
+        assert ("softmax was imported for it." in given.notes) == lost
+    assert "It uses attnlib's own softmax." in answer(cells, "top_key").notes
 
 
 def test_a_changed_file_is_read_anew(folder):

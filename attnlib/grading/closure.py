@@ -14,6 +14,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from attnlib import exercises
+from attnlib.exercises.exercise import AnyExercise
 from attnlib.grading import lost, spotted
 from attnlib.grading.notebook import Notebook
 from attnlib.grading.statements import Program, Statement, program_of, trimmed
@@ -57,13 +59,18 @@ class Answer:
         return any(_TORCH.search(source) for source in imports)
 
 
-def answer(notebook: Notebook, name: str) -> Answer:
+def answer(
+    notebook: Notebook, name: str, exercise: AnyExercise | None = None
+) -> Answer:
     """Find the answer to an exercise, and all that it needs.
 
     Args:
         notebook: the code cells, as `read` returns them.
         name: the name of the exercise, which is that of its function or value.
+        exercise: what was asked; the course's of that name, if left out.
     """
+    if exercise is None:
+        exercise = exercises.of_the_course().get(name)
     program = program_of(notebook)
     found = _definitions(program, name)
     real = [statement for statement in found if not statement.stub]
@@ -79,7 +86,7 @@ def answer(notebook: Notebook, name: str) -> Answer:
         piece = Piece(stub.cell, stub.line, stub.source)
         return Answer(name, (piece,), "stub", (), stub.cell, stub.line)
     target = real[-1]
-    closure = _Closure(program, target, name)
+    closure = _Closure(program, target, name, exercise)
     statements = closure.statements()
     pieces = tuple(Piece(target.cell, 1, line) for line in closure.lost.values())
     pieces += tuple(Piece(s.cell, s.line, s.source) for s in statements)
@@ -92,7 +99,8 @@ def answer(notebook: Notebook, name: str) -> Answer:
             f"Another {name} stands in cell {cell.cell}, which has a syntax error in "
             f"line {cell.line}."
         )
-    notes += spotted.taken(statements, name)
+    solution = getattr(exercise, "solution_source", "")
+    notes += spotted.taken(statements, name, solution)
     return Answer(name, pieces, "found", tuple(notes), target.cell, target.line)
 
 
@@ -112,7 +120,13 @@ def _definitions(program: Program, name: str) -> list[Statement]:
 class _Closure:
     """The statements that one definition needs, found by following names."""
 
-    def __init__(self, program: Program, target: Statement, name: str) -> None:
+    def __init__(
+        self,
+        program: Program,
+        target: Statement,
+        name: str,
+        exercise: AnyExercise | None,
+    ) -> None:
         self.program, self.target, self.name = program, target, name
         self.needed: dict[int, set[str]] = {target.place: {name}}  # and for which names
         self.unknown: set[str] = set()
@@ -127,7 +141,7 @@ class _Closure:
         last = [s.place for s in program.statements if s.cell == target.cell]
         self.horizon = after[0] if after else last[-1] + 1
         self._follow()
-        imports = {n: lost.import_of(name, n) for n in sorted(self.unknown)[:50]}
+        imports = {n: lost.import_of(exercise, n) for n in sorted(self.unknown)[:50]}
         self.lost = {
             n: line for n, line in imports.items() if line and not self._own(n)
         }

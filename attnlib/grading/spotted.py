@@ -19,11 +19,16 @@ _READY = {
 }
 
 
-def taken(statements: list[Statement], name: str) -> Iterator[str]:
-    """What was taken ready-made, that the exercise's own solution does not take."""
+def taken(statements: list[Statement], name: str, solution: str) -> Iterator[str]:
+    """What was taken ready-made, that the exercise's own solution does not take.
+
+    Args:
+        statements: what the answer is made of.
+        name: of the exercise.
+        solution: the source of its solution.
+    """
     imports = [s for s in statements if s.kind in ("import", "star")]
     rest = "\n".join(s.source for s in statements if s not in imports)
-    solution = _solution_of(name)
     uses: dict[str, set[str]] = {}
     for use in re.findall(r"[^\W\d]\w*(?:\.\w+)*", rest):
         uses.setdefault(use.split(".")[0], set()).add(use)
@@ -44,15 +49,6 @@ def taken(statements: list[Statement], name: str) -> Iterator[str]:
             fresh = sorted(u for u in uses.get(bound, set()) if u not in solution)
             if fresh or bound == name:
                 yield f"It uses attnlib's own {', '.join(fresh[:3]) or name}."
-
-
-def _solution_of(name: str) -> str:
-    from attnlib import exercises
-
-    try:
-        return exercises.get(name).solution_source
-    except KeyError:
-        return ""
 
 
 def alike(program: Program, name: str) -> Iterator[str]:

@@ -88,7 +88,7 @@ def grade(
     except notebook.Unreadable as problem:
         whose = handed.student, handed.where
         return Graded(*whose, "unreadable", str(problem), (), _since(begin))
-    answers = [closure.answer(cells, exercise.name) for exercise in exercises]
+    answers = [closure.answer(cells, one.name, one) for one in exercises]
     torch = any(a.needs_torch for a in answers) or any(
         isinstance(e, Exercise) and e.tensors and a.status == "found"
         for e, a in zip(exercises, answers, strict=True)

@@ -89,13 +89,24 @@ def source_of(solution: Callable[..., object]) -> str:
     return textwrap.dedent(inspect.getsource(solution))
 
 
+def parted(source: str) -> tuple[list[str], list[str]]:
+    """The lines of a solution: its head with the docstring, and its body.
+
+    What is no function, such as a line that gives a value, is all body.
+    """
+    first, rows = ast.parse(source).body[0], source.splitlines()
+    if not isinstance(first, ast.FunctionDef) or ast.get_docstring(first) is None:
+        return [], rows
+    end = first.body[0].end_lineno
+    return rows[:end], rows[end:]
+
+
 def stub_of(name: str, source: str) -> str:
     """The source of a solution without its body."""
-    first = ast.parse(source).body[0]
-    if not isinstance(first, ast.FunctionDef) or ast.get_docstring(first) is None:
+    head, _ = parted(source)
+    if not head:
         raise TypeError(f"The solution of {name} is no function with docstring.")
-    end = first.body[0].end_lineno
-    return "\n".join([*source.splitlines()[:end], "    ...", ""])
+    return "\n".join([*head, "    ...", ""])
 
 
 # Calls an answer safely. Gives its arrays, or None if it raised or gave no numbers.

@@ -8,10 +8,10 @@ process there, so an answer can change what it says; `attnlib grade` keeps them 
 
 from __future__ import annotations
 
-import ast
 from typing import Any
 
 from attnlib import exercises
+from attnlib.exercises.exercise import parted
 from attnlib.grading import lessons, points, release
 
 SCHEMA = 3
@@ -66,14 +66,11 @@ def assignment(content: bytes, name: str) -> bytes:
 def instructors(name: str) -> str:
     """The cell of an exercise with its solution between nbgrader's two marks."""
     exercise = exercises.get(name)
-    source = exercise.solution_source.strip("\n")
-    first = ast.parse(source).body[0]
-    if not isinstance(first, ast.FunctionDef):
+    head, rows = parted(exercise.solution_source.strip("\n"))
+    if not head:
         stub = exercise.stub_source.strip("\n")
-        return "\n".join([stub, BEGIN, source, END])
-    rows, end = source.splitlines(), first.body[0].end_lineno
-    inside = [f"    {BEGIN}", *rows[end:], f"    {END}"]
-    return "\n".join([*rows[:end], *inside])
+        return "\n".join([stub, BEGIN, *rows, END])
+    return "\n".join([*head, f"    {BEGIN}", *rows, f"    {END}"])
 
 
 def _test(name: str) -> lessons.Cell:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from typing import Any
 
 from attnlib import exercises
+from attnlib.exercises.exercise import parted
 from attnlib.exercises.wrap import wrapped
 from attnlib.grading import lessons
 from attnlib.grading.lessons import Cell, Document, LessonError
@@ -95,13 +95,14 @@ def leaves_nothing(document: Document, names: set[str]) -> None:
     Raises:
         LessonError: one does; the sentence names it.
     """
+    bodies = {name: body(name) for name in sorted(names)}
     for number, cell in enumerate(document["cells"], start=1):
         own = lessons.tags(cell)
         if lessons.LEFT_OUT in own or "exercise" in own:
             continue
         text = lessons.source(cell)
         again = set(lessons.bound(text)) & names if cell["cell_type"] == "code" else ()
-        held = [n for n in sorted(names) if _holds(text, body(n))]
+        held = [n for n, rows in bodies.items() if _holds(text, rows)]
         for name in [*sorted(again), *held]:
             raise LessonError(
                 f"Cell {number} holds an answer to {name}: delete it, or give it the "
@@ -111,11 +112,7 @@ def leaves_nothing(document: Document, names: set[str]) -> None:
 
 def body(name: str) -> tuple[str, ...]:
     """The lines of a solution that its stub does not have, without spaces around."""
-    source = exercises.get(name).solution_source
-    first = ast.parse(source).body[0]
-    rows = source.splitlines()
-    if isinstance(first, ast.FunctionDef):
-        rows = rows[first.body[0].end_lineno :]
+    _, rows = parted(exercises.get(name).solution_source)
     return tuple(" ".join(row.split()) for row in rows if row.strip())
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from attnlib import exercises
 from attnlib.exercises.private import PrivateError
 from attnlib.grading import lessons
-from attnlib.grading.solutions import NotSolved
 
 Make = Callable[[bytes, Path], tuple[Path, bytes]]
 
@@ -63,7 +62,7 @@ def make(given: argparse.Namespace, one: Make) -> int:
                 )
             made[given.out / place] = content
         lessons.write(made, paths, given.force)
-    except (lessons.LessonError, PrivateError, NotSolved) as error:
+    except (lessons.LessonError, PrivateError) as error:
         print(error, file=sys.stderr)
         return 2
     except OSError as error:
@@ -78,7 +77,7 @@ def make(given: argparse.Namespace, one: Make) -> int:
 def _made(path: Path, one: Make) -> tuple[Path, bytes]:
     try:
         return one(path.read_bytes(), path)
-    except (lessons.LessonError, NotSolved) as error:
+    except lessons.LessonError as error:
         said = str(error).strip()
         if path.name not in said:
             said = f"{path.name}: {said[0].lower()}{said[1:]}"

@@ -14,7 +14,7 @@ from typing import Any
 from attnlib.grading import lessons, release
 
 
-class NotSolved(Exception):
+class NotSolved(lessons.LessonError):
     """A stub has no solution, or its solution does not pass its own check."""
 
 

@@ -74,7 +74,7 @@ class _Unpacker:
         if node is None or type(node) in (bool, int):
             return node
         if type(node) is str:
-            return _clean(node)
+            return clean(node)
         if type(node) is not dict or type(node.get("is")) is not str:
             raise Odd(f"a value cannot be a {type(node).__name__}")
         read = READS.get(node["is"])
@@ -95,7 +95,7 @@ class _Unpacker:
         return array[()]
 
     def _numbers(self, node: Node, depth: int) -> Any:
-        array, dtype = self._arrays[_number(node)], _clean(node["dtype"])[:40]
+        array, dtype = self._arrays[_number(node)], clean(node["dtype"], 40)
         return stand_ins.numbers(node["type"], array, dtype)
 
     def _large(self, node: Node, depth: int) -> Array:
@@ -111,7 +111,7 @@ class _Unpacker:
         return np.empty((0,), dtype=named)
 
     def _texts(self, node: Node, depth: int) -> Array:
-        texts, dtype = list(map(_clean, node["texts"])), node["dtype"]
+        texts, dtype = list(map(clean, node["texts"])), node["dtype"]
         if len(texts) > MOST_TEXTS or not TEXTS.fullmatch(dtype):
             raise Odd("no array of texts")
         return np.array(texts, dtype).reshape([int(n) for n in node["shape"]])
@@ -137,11 +137,11 @@ class _Unpacker:
         return slice(start, stop, step)
 
     def _named_text(self, node: Node, depth: int) -> str:
-        found: str = stand_ins.holding(str, node["type"], None, _clean(node["text"]))
+        found: str = stand_ins.holding(str, node["type"], None, clean(node["text"]))
         return found
 
     def _text_of_numpy(self, node: Node, depth: int) -> np.str_:
-        return np.str_(_clean(node["text"]))
+        return np.str_(clean(node["text"]))
 
     def _int(self, node: Node, depth: int) -> int:
         if len(node["hex"]) > WIDEST:
@@ -202,11 +202,14 @@ def _key(key: Any) -> Any:
     return key
 
 
-def _clean(text: Any) -> str:
-    """Text that can be printed and written to any file."""
+def clean(text: Any, longest: int = LONGEST) -> str:
+    """Text that is not too long, and can be printed and written to any file.
+
+    Raises Odd where it is none.
+    """
     if type(text) is not str:
         raise Odd("no text")
-    return text[:LONGEST].encode("utf-8", "replace").decode("utf-8")
+    return text[:longest].encode("utf-8", "replace").decode("utf-8")
 
 
-__all__ = ["Odd", "pack", "unpack"]
+__all__ = ["Odd", "clean", "pack", "unpack"]

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 
 from attnlib.grading.class_of import Class, Whole
 from attnlib.grading.grades import Grade, shown
 from attnlib.grading.pages import named
+from attnlib.grading.plan import Person
 from attnlib.grading.written import harmless, table
 
 CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
@@ -45,8 +45,7 @@ def canvas(all_: Class) -> bytes:
         who = all_.person(one.student)
         own = who.system_id if who.system_id.isascii() else ""
         number = "" if who.number == own else who.number
-        login = one.student if who.number or who.name != one.student else ""
-        cells = [who.name or one.student, own, number, login, ""]
+        cells = [who.name or one.student, own, number, _login(who), ""]
         rows.append([*map(harmless, cells), shown(one.points)])
     return table(rows).encode()
 
@@ -68,11 +67,15 @@ def moodle(all_: Class) -> bytes:
             continue
         who = all_.person(one.student)
         identifier = f"Participant {who.system_id}" if who.system_id.isdecimal() else ""
-        login = one.student if who.number or who.name != one.student else ""
-        cells = [identifier, who.name or one.student, who.number, login]
+        cells = [identifier, who.name or one.student, who.number, _login(who)]
         grade = [shown(one.points), shown(one.of), "", harmless(said(one))]
         rows.append([*map(harmless, cells), *grade])
     return table(rows).encode()
+
+
+def _login(who: Person) -> str:
+    """What is on the list beside a name; without a list nobody knows a login."""
+    return who.student if who.number or who.name != who.student else ""
 
 
 def said(one: Whole) -> str:
@@ -124,5 +127,4 @@ def _tests(one: Whole) -> Iterator[dict[str, object]]:
 
 def _number(hundredths: int) -> float | int:
     """As a number of JSON: 2.5, and 12 without a point."""
-    value = Decimal(hundredths) / 100
-    return int(value) if value == value.to_integral_value() else float(value)
+    return hundredths / 100 if hundredths % 100 else hundredths // 100

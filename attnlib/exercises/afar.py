@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
 from attnlib.clinic.limit import TimeUp
-from attnlib.clinic.run import Ran
+from attnlib.clinic.run import LIMIT, Ran
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Afar:
     beside = ("on_a_chip", "metered")
     patience = 6  # times the limit, by our own clock, for all calls of a check
 
-    def __init__(self, told: Told, limit: float = 3.0) -> None:
+    def __init__(self, told: Told, limit: float = LIMIT) -> None:
         self.told, self.limit = told, limit
         self.__name__ = told.name
         if told.signature is not None:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy.typing as npt
 
 from attnlib.clinic.limit import TimeUp
-from attnlib.clinic.run import Ran
+from attnlib.clinic.run import LIMIT, Ran
 from attnlib.exercises.afar import Afar, FarPlace, Told
 from attnlib.exercises.program import Program
 from attnlib.grading.callbacks import Callbacks
@@ -76,7 +76,7 @@ class Wish:
     around: str = ""
     value: bool = False
     tensors: bool = False
-    limit: float = 3.0
+    limit: float = LIMIT
     seed: int | None = None
     apart: Callable[[], AbstractContextManager[Line]] | None = None
 

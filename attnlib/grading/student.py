@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -26,8 +26,6 @@ from attnlib.grading.channel import Lost
 from attnlib.grading.grades import Grade, Graded, Status
 from attnlib.grading.packing import LARGEST
 from attnlib.grading.remote import MISSING, Line, Remote, Wish, define
-
-LIMIT = 3.0  # seconds for one call, as in a notebook
 
 
 class Session(Protocol):
@@ -195,12 +193,9 @@ class _Grader:
             return Wish(exercise.name, value=True)
         around = exercise.around.__name__ if exercise.around else ""
         around = around if around in Remote.beside else ""
-        more: dict[str, Any] = {
-            "tensors": exercise.tensors,
-            "limit": LIMIT,
-            "apart": self._apart,
-        }
-        return Wish(exercise.name, around, **more)
+        return Wish(
+            exercise.name, around, tensors=exercise.tensors, apart=self._apart
+        )
 
     @contextlib.contextmanager
     def _apart(self) -> Iterator[Line]:

@@ -25,26 +25,28 @@ _SIMPLE = re.compile(r"^([ \t]*)(?:[%!?].*|[\w.*%]+\?\??[ \t]*)$", re.MULTILINE)
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    r"""No warnings of the compiler, say of `"\d"`, which a string may well hold."""
-    with _ONE_BY_ONE, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+def parsing() -> Iterator[None]:
+    r"""No warnings of the compiler, say of `"\d"`, which a string may well hold.
+
+    Raises:
+        SyntaxError: Python does not take the source, or it is nested too deeply.
+    """
+    try:
+        with _ONE_BY_ONE, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise SyntaxError(f"{type(error).__name__} in the parser") from None
 
 
 def parse(source: str) -> ast.Module:
-    """The syntax tree of some source, without warnings.
+    """The syntax tree of some source.
 
     Raises:
-        SyntaxError: Python does not take it, or it is nested too deeply.
+        SyntaxError: as in `parsing`.
     """
-    try:
-        with quiet():
-            return ast.parse(source)
-    except SyntaxError:
-        raise
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise SyntaxError(f"{type(error).__name__} in the parser") from None
+    with parsing():
+        return ast.parse(source)
 
 
 def plain(source: str) -> tuple[str, str]:

@@ -140,11 +140,8 @@ def _broken(error: SyntaxError, cell: int, first: int, source: str) -> Broken:
 
 def _statement(node: ast.stmt, plain: Statement) -> Statement:
     """A statement with all that is known of its names."""
-    try:
-        with magics.quiet():
-            table = symtable.symtable(plain.source, "<cell>", "exec")
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise SyntaxError(f"{type(error).__name__} in the parser") from None
+    with magics.parsing():
+        table = symtable.symtable(plain.source, "<cell>", "exec")
     later: set[str] = set()
     writes: set[str] = set()
     _functions(table, later, writes)

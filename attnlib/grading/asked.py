@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,9 +10,8 @@ from pathlib import Path
 from attnlib import exercises as course
 from attnlib.exercises import private
 from attnlib.exercises.exercise import AnyExercise
+from attnlib.grading.lessons import seems_bound
 from attnlib.grading.notebook import Notebook
-
-_BOUND = re.compile(r"^(?:def\s+(\w+)|(\w+)\s*(?::[^=\n]+)?=(?!=))", re.M)
 
 
 @dataclass(frozen=True)
@@ -49,11 +47,6 @@ class Asked:
 
     def lesson_in(self, cells: Notebook) -> int | None:
         """The lesson of which a notebook holds most exercises; the first of several."""
-        bound = {
-            name
-            for cell in cells.cells
-            for pair in _BOUND.findall(cell.source)
-            for name in pair
-        }
+        bound = {name for cell in cells.cells for name in seems_bound(cell.source)}
         count = Counter(e.lesson for e in self.all if e.name in bound)
         return min(count, key=lambda n: (-count[n], n)) if count else None

@@ -141,7 +141,7 @@ def bound(text: str) -> list[str]:
     try:
         statements = ast.parse(text).body
     except (SyntaxError, ValueError):
-        return [a or b for a, b in _BOUND.findall(text)]
+        return seems_bound(text)
     names: list[str] = []
     for statement in statements:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -152,6 +152,11 @@ def bound(text: str) -> list[str]:
         elif isinstance(statement, ast.AnnAssign):
             names.append(ast.unparse(statement.target))
     return names
+
+
+def seems_bound(text: str) -> list[str]:
+    """The names that some code gives a meaning at its top, read off its lines."""
+    return [a or b for a, b in _BOUND.findall(text)]
 
 
 def checked(cell: Cell | None) -> str:

@@ -34,6 +34,8 @@ from nbclient.exceptions import (
 from own_kernel import OwnKernel
 from pictures import Drawer, add_pictures, known_pictures
 
+from attnlib.grading.written import whole
+
 CELL_TIMEOUT = 120  # seconds; a whole lesson must take less than 60
 
 # Two kernels share two cores: more threads inside each only get in the way.
@@ -127,16 +129,9 @@ def build(
             if new == old:
                 say(f"same    {stored.name} ({seconds:.0f} s)")
             else:
-                _write(stored, new)
+                whole(stored, new)  # a build that is stopped leaves the old file
                 say(f"built   {stored.name} ({seconds:.0f} s, {len(new) // 1000} kB)")
     return failures
-
-
-def _write(path: Path, content: bytes) -> None:
-    # In one step: a build that is stopped leaves the old file or the new one.
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    fresh.write_bytes(content)
-    fresh.replace(path)
 
 
 def check(sources: list[Path], out: Path = ns.NOTEBOOKS) -> list[str]:

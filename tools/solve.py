@@ -7,11 +7,11 @@ tests then run the solved notebooks as strictly as the others.
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
 from pathlib import Path
 
 from attnlib.grading.solutions import solve
+from attnlib.grading.written import whole
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
@@ -30,15 +30,9 @@ def write_solved(stored: Path) -> bool:
         return False
     SOLVED.mkdir(parents=True, exist_ok=True)
     # Two test workers may do this at once: each writes whole files, and the same.
-    _write(target, solve(content))
-    _write(seal, digest.hexdigest().encode())
+    whole(target, solve(content))
+    whole(seal, digest.hexdigest().encode())
     return True
-
-
-def _write(path: Path, content: bytes) -> None:
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    fresh.write_bytes(content)
-    fresh.replace(path)
 
 
 def main(names: list[str]) -> int:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
 import socket
 import subprocess
 import tempfile
 from typing import IO, Any
 
 from attnlib.grading.channel import MESSAGE, Lost
+from attnlib.grading.ending import wait_or_kill
 from attnlib.grading.sandbox.place import Sandbox
 
 START = 120.0  # seconds until the supervisor has loaded torch, on a busy machine
@@ -105,13 +103,7 @@ class Box:
         self._open = False
         self.control.close()
         try:
-            self._process.wait(END)
-        except BaseException as error:
-            with contextlib.suppress(OSError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-            if not isinstance(error, subprocess.TimeoutExpired):
-                raise
+            wait_or_kill(self._process, END)
         finally:
             self._listen()
 

@@ -20,6 +20,7 @@ from multiprocessing.connection import Connection, wait
 from types import TracebackType
 
 from attnlib.grading import worker
+from attnlib.grading.ending import wait_or_kill
 from attnlib.grading.grades import Grade, Graded
 from attnlib.grading.plan import Task
 from attnlib.grading.worker import Begun, Done, Failed, Settings
@@ -195,10 +196,4 @@ class _Worker:
             self._process.send_signal(signal.SIGTERM)
 
     def end(self) -> None:
-        try:
-            self._process.wait(PATIENCE)
-        except BaseException as error:
-            self._process.kill()
-            self._process.wait()
-            if not isinstance(error, subprocess.TimeoutExpired):
-                raise
+        wait_or_kill(self._process, PATIENCE)

@@ -234,7 +234,7 @@ class _Run:
         from attnlib.grading.run import Pool
 
         jobs = self._given.jobs or min(2, os.cpu_count() or 1)
-        progress = Progress(len(self._plan.tasks), jobs)
+        progress = Progress(len(self._plan.tasks))
         last = time.monotonic()
         todo = [(task, self._known(task.key)) for task in self._plan.tasks]
         try:

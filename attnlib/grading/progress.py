@@ -17,7 +17,6 @@ class Progress:
 
     Args:
         total: how many submissions.
-        workers: how many are graded at once.
         stream: where it is written; the standard error if left out.
         clock: seconds that pass.
     """
@@ -25,11 +24,10 @@ class Progress:
     def __init__(
         self,
         total: int,
-        workers: int = 1,
         stream: TextIO | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._total, self._workers = total, workers
+        self._total = total
         self._stream = stream if stream is not None else sys.stderr
         self._clock = clock
         self._begin = self._last = clock()

@@ -101,13 +101,10 @@ def lesson(text: str) -> int:
         raise argparse.ArgumentTypeError(
             f"{text!r} is no lesson; write one, such as 03"
         )
-    return int(text) if int(text) in there else _no_lesson(int(text), there)
-
-
-def _no_lesson(number: int, there: list[int]) -> int:
-    if number <= there[-1]:
+    number = int(text)
+    if number not in there and number <= there[-1]:
         raise argparse.ArgumentTypeError(f"lesson {number:02d} has no exercises")
-    return number  # it may be of a teacher's own exercises
+    return number  # a later one may be of a teacher's own exercises
 
 
 def run(given: argparse.Namespace) -> int:

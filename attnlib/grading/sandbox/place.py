@@ -21,6 +21,7 @@ SAYS: dict[Promise, str] = {
     "others": "an answer can stop other programs",
     "leftovers": "a process of an answer may stay behind",
 }
+FILTERED: frozenset[Promise] = frozenset({"network", "others", "leftovers"})
 SERVE = "attnlib.grading.inside.student:serve"
 START = (
     "import json, sys; settings = json.load(sys.stdin); "
@@ -56,8 +57,8 @@ class Sandbox:
 
     @property
     def promises(self) -> frozenset[Promise]:
-        """What it keeps an answer from."""
-        raise NotImplementedError
+        """What it keeps an answer from: what a filter of system calls can refuse."""
+        return FILTERED if seccomp.there() else frozenset()
 
     def lacks(self) -> str:
         """What it does not promise, in words; "" if it promises all."""

@@ -30,17 +30,17 @@ START = (
     "main(int(sys.argv[1]), settings)"
 )
 NOBODY = 1_800_000_000  # user numbers from here on belong to nobody
+_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+# One thread, and the order of a set: the same for all, also for who grades.
+SAME_FOR_ALL = {"PYTHONHASHSEED": "0", **dict.fromkeys(_THREADS, "1")}
 ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",
     "LANG": "C.UTF-8",
     "HOME": "/",
-    "PYTHONHASHSEED": "0",  # the order of a set is the same for all
     "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONNOUSERSITE": "1",
     "PYTHONSAFEPATH": "1",
-    **dict.fromkeys(
-        ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"
-    ),
+    **SAME_FOR_ALL,
 }
 
 

@@ -21,6 +21,7 @@ from attnlib.grading.sandbox.plain import Plain
 from attnlib.grading.session import NotStarted, Session
 
 PROBE = "attnlib.grading.inside.probe:serve"
+NOT_HERE = "Grading needs Linux; on Windows, WSL2 is one. Nothing was run."
 INSTALL = "Install it with: sudo apt install bubblewrap"
 
 
@@ -38,9 +39,9 @@ def choose(allow_unsandboxed: bool = False, room: Path | None = None) -> Sandbox
     Raises:
         NoSandbox: nothing works; the sentence says what to do.
     """
-    tried: list[str] = []
     if os.name != "posix":
-        raise NoSandbox(_refusal(tried))
+        raise NoSandbox(NOT_HERE)
+    tried: list[str] = []
     for sandbox in candidates(room or rooms.shared(), allow_unsandboxed):
         problem = problem_of(sandbox)
         if not problem and (allow_unsandboxed or not sandbox.lacks()):
@@ -97,8 +98,6 @@ def problem_of(sandbox: Sandbox) -> str:
 
 
 def _refusal(tried: list[str]) -> str:
-    if os.name != "posix":
-        return "Grading needs Linux; on Windows, WSL2 is one. Nothing was run."
     bwrap = bubblewrap.program() is not None
     if bwrap or sys.platform != "linux":
         todo = "Grade on a Linux machine where bubblewrap works"

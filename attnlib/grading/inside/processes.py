@@ -150,7 +150,7 @@ def _cpu(pid: int) -> float | None:
 
 
 def _memory(pid: int) -> int:
-    """Bytes that are in memory, without what lies in files."""
+    """Bytes that are in memory now, those of files and of shared pages among them."""
     try:
         pages = (PROC / str(pid) / "statm").read_text().split()
     except OSError:

@@ -98,17 +98,9 @@ def kind(value: object) -> str:
 
 def wrong_parts(answer: object, right: object, tolerance: float) -> list[str]:
     """Which entries of a tuple or dict are wrong, if some are right."""
-    if type(answer) is dict and isinstance(right, dict):
-        wrong = [str(k) for k in right if not _at(answer, k, right[k], tolerance)]
-    elif is_a(answer, tuple, list) and isinstance(right, tuple):
-        wrong = [
-            f"number {i + 1}"
-            for i, (a, b) in enumerate(zip(answer, right, strict=True))
-            if not equal(a, b, tolerance)
-        ]
-    else:
-        return []
-    return wrong if len(wrong) < len(right) else []
+    _, parts = _given_and_right(answer, right, tolerance)
+    wrong = [name for name, good in parts if not good]
+    return wrong if len(wrong) < len(parts) else []
 
 
 def first_told(exercise: ValueExercise, answer: object) -> str:
@@ -127,19 +119,28 @@ def first_told(exercise: ValueExercise, answer: object) -> str:
 
 def entries(answer: object, right: object, tolerance: float) -> Shares:
     """How many entries of a tuple or dict are right; none, if all are the same."""
-    if type(answer) is dict and isinstance(right, dict):
-        given = list(answer.values())
-        good = [_at(answer, k, right[k], tolerance) for k in right]
-        wanted = list(right.values())
-    elif is_a(answer, tuple, list) and isinstance(right, tuple):
-        given, wanted = list(answer), list(right)
-        good = [equal(a, b, tolerance) for a, b in zip(answer, right, strict=False)]
-    else:
+    given, parts = _given_and_right(answer, right, tolerance)
+    if not parts or not isinstance(right, dict | tuple):
         return NOTHING
+    wanted = list(right.values()) if isinstance(right, dict) else list(right)
     if _all_same(given, tolerance) and not _all_same(wanted, tolerance):
         return NOTHING
     too_many = max(0, len(given) - len(wanted))  # who writes all down has found nothing
-    return Shares(max(0, sum(good) - too_many), max(1, len(wanted)))
+    n_right = sum(good for _, good in parts)
+    return Shares(max(0, n_right - too_many), max(1, len(wanted)))
+
+
+def _given_and_right(
+    answer: object, right: object, tolerance: float
+) -> tuple[list[object], list[tuple[str, bool]]]:
+    """The entries of a tuple or dict, and of each wanted one whether it is right."""
+    if type(answer) is dict and isinstance(right, dict):
+        named = [(str(k), _at(answer, k, right[k], tolerance)) for k in right]
+        return list(answer.values()), named
+    if is_a(answer, tuple, list) and isinstance(right, tuple):
+        each = [equal(a, b, tolerance) for a, b in zip(answer, right, strict=False)]
+        return list(answer), [(f"number {i}", good) for i, good in enumerate(each, 1)]
+    return [], []
 
 
 def _all_same(values: list[object], tolerance: float) -> bool:

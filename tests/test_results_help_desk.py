@@ -12,7 +12,6 @@ from torch_tools import in_float64, one_thread  # noqa: F401 - fixtures for ever
 
 from attnlib.exercises import lesson_15
 from attnlib.nn import desk, desk_models
-from attnlib.nn.calls import draw_calls
 from attnlib.nn.intents import help_desk
 from attnlib.results import settings_hash, stored
 
@@ -50,15 +49,9 @@ def test_every_run_is_there():
 
 @pytest.mark.parametrize("name", ["bag", "full", "window", "linear"])
 def test_the_models_are_those_that_were_measured(name):
-    model = desk_models.trained(name)
-    asked, here = torch.Generator().manual_seed(1000), SETTINGS["calls"]
-    texts = [
-        draw_calls(help_desk("en"), 4, 256, asked, test=True)
-        for _ in range(here["asked"] // 4)
-    ]
-    right = np.mean([model.right_in_calls(text) for text in texts], axis=0)
-    run = FOUND["calls"][name][0]["256"]
-    np.testing.assert_allclose(right, [run["intents"], run["rooms"]], atol=1e-3)
+    model, n_calls = desk_models.trained(name), SETTINGS["calls"]["asked"]
+    right = script().asked(model, help_desk("en"), 256, n_calls, seed=0)
+    assert right == pytest.approx(FOUND["calls"][name][0]["256"], abs=1e-3)
 
 
 def test_models_changed_by_hand_are_refused(monkeypatch):

@@ -51,17 +51,17 @@ def median_ms(
         last -= 1
     elif "latency_timed_more" in faults:
         last += 1
-    times = np.array([seconds_of(durations, i, threads) for i in range(first, last)])
+    count = max(last, n_warm)
+    each = np.array([seconds_of(durations, i, threads) for i in range(count)])
+    times = each[first:last]
     if "latency_nothing" in faults:
         return 0.0
     if "latency_one_start" in faults:
         times = times.cumsum()
     elif "latency_from_warm" in faults:
-        warm = np.sum([seconds_of(durations, i, threads) for i in range(n_warm)])
-        times = warm + times.cumsum()
+        times = each[:n_warm].sum() + times.cumsum()
     elif "latency_clock" in faults:
-        times = FIRST + np.cumsum([seconds_of(durations, i, threads)
-                                   for i in range(last)])[first:]  # fmt: skip
+        times = FIRST + each.cumsum()[first:last]
     found = _centre(times, faults)
     if "latency_seconds" in faults:
         return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from attnlib.clinic.probes_shaping import ONE_IDLE as LOSSES
@@ -16,15 +18,21 @@ WEIGHTS = np.exp(SCORES) / np.exp(SCORES).sum(-1, keepdims=True)
 COUNTED = np.array([[True, True], [True, False]])
 
 
+def _kept(call: Call, loss_of: Callable[..., float], budget: int) -> list[int] | None:
+    """The heads that are kept of 6; None if what is returned is no list of numbers."""
+    found = call(loss_of, 6, budget)
+    if found is None or found[0].ndim != 1:
+        return None
+    heads: list[int] = found[0].tolist()
+    return heads
+
+
 def heads_are_returned() -> Law:
     """What is returned are numbers of heads."""
 
     def broken(call: Call) -> str | None:
-        found = call(LOSSES[0], 6, 4)
-        if found is None or found[0].ndim != 1:
-            return None
-        kept = found[0].tolist()
-        if set(kept) <= set(range(6)):
+        kept = _kept(call, LOSSES[0], 4)
+        if kept is None or set(kept) <= set(range(6)):
             return None
         return f"Of 6 heads, 0 to 5, yours returns {kept}."
 
@@ -36,10 +44,9 @@ def heads_in_rising_order() -> Law:
 
     def broken(call: Call) -> str | None:
         for loss_of in LOSSES:
-            found = call(loss_of, 6, 4)
-            if found is None or found[0].ndim != 1:
+            kept = _kept(call, loss_of, 4)
+            if kept is None:
                 return None
-            kept = found[0].tolist()
             if kept != sorted(kept):
                 return f"Of 6 heads, with a budget of 4, yours returns {kept}."
         return None
@@ -53,17 +60,17 @@ def least_missed_goes_first() -> Law:
     def broken(call: Call) -> str | None:
         every = list(range(6))
         for loss_of in LOSSES:
-            found = call(loss_of, 6, 5)
-            if found is None or found[0].ndim != 1:
+            kept = _kept(call, loss_of, 5)
+            if kept is None:
                 return None
             left = [[h for h in every if h != gone] for gone in every]
             best = min(left, key=loss_of)
-            if found[0].tolist() != best:
+            if kept != best:
                 (gone,) = set(every) - set(best)
                 return (
                     f"Of 6 heads, the loss is lowest without head {gone}: "
                     f"{number(loss_of(best))}. With a budget of 5, yours keeps "
-                    f"{found[0].tolist()}."
+                    f"{kept}."
                 )
         return None
 

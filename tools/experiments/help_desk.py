@@ -201,7 +201,7 @@ def known() -> dict[str, Any]:
 def main(asked: list[str]) -> None:
     """Run the parts that are asked for, or all; runs that are there already stay."""
     torch.set_num_threads(1)
-    torch.set_default_dtype(torch.float32)
+    torch.set_default_dtype(getattr(torch, SETTINGS["dtype"]))
     parts = {
         "requests": all_requests,
         "calls": all_calls,

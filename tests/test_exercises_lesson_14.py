@@ -656,9 +656,9 @@ def by_loops(scores, teacher_weights, counted):
     found = []
     for b, h, i in itertools.product(*map(range, scores.shape[:3])):
         if counted[b, i]:
-            s, p = torch.softmax(scores[b, h, i], -1), teacher_weights[b, h, i]
+            log_s, p = torch.log_softmax(scores[b, h, i], -1), teacher_weights[b, h, i]
             yes = p > 0
-            found.append((p[yes] * (p[yes] / s[yes]).log()).sum())
+            found.append((p[yes] * (p[yes].log() - log_s[yes])).sum())
     return torch.stack(found).mean()
 
 
@@ -696,8 +696,9 @@ def by_batchmean(scores, teacher_weights, counted):
 
 
 def by_entropies(scores, teacher_weights, counted):
-    s, p = torch.softmax(scores, -1), teacher_weights
-    rows = -torch.xlogy(p, s).sum(-1) - torch.special.entr(p).sum(-1)
+    p = teacher_weights
+    log_s = torch.log_softmax(scores.clamp(min=-1e9), -1)
+    rows = -(p * log_s).sum(-1) - torch.special.entr(p).sum(-1)
     return torch.masked_select(rows, counted[:, None]).mean()
 
 
@@ -721,7 +722,6 @@ def with_a_graph(scores, teacher_weights, counted):
         by_loops,
         by_nansum,
         by_masks,
-        by_distributions,
         as_a_float,
         by_batchmean,
         by_entropies,
@@ -778,16 +778,22 @@ def kl_div(reduction, log_s=lambda s: torch.log_softmax(s, -1).clamp(min=-1e9)):
     return lambda s, p, c: F.kl_div(log_s(s), p, reduction=reduction)
 
 
-def bracket(front, p_log, s_log):
+def bracket(front, log_of=torch.log_softmax):
     """front(p, s) (ln p - ln s), with logarithms as they come."""
 
     def answer(scores, teacher_weights, counted):
-        s = torch.softmax(scores, -1)
-        apart = p_log(teacher_weights) - s_log(s)
-        rows = (front(teacher_weights, s) * apart).sum(-1)
+        apart = torch.log(teacher_weights) - log_of(scores, -1)
+        rows = (front(teacher_weights, torch.softmax(scores, -1)) * apart).sum(-1)
         return rows.transpose(1, 2)[counted].mean()
 
     return answer
+
+
+def ratios(scores, teacher_weights, counted):
+    """ln of p / s, where p is not 0."""
+    s, p = torch.softmax(scores, -1), teacher_weights
+    rows = torch.where(p > 0, p * (p / s).log(), 0.0).sum(-1)
+    return rows.transpose(1, 2)[counted].mean()
 
 
 def late(rows, counted):
@@ -811,8 +817,8 @@ COPIES = [
     (distil(fill=False, average=late), "looks_hidden_rows_zero"),
     (softened, "looks_softened"),
     (lambda s, p, c: 4 * by_kl_div(s, p, c), "looks_times_four"),
-    (bracket(lambda p, s: -s, torch.log, torch.log), "looks_exchanged_infinite"),
-    (bracket(lambda p, s: s, torch.log, torch.log), "looks_student_in_front"),
+    (bracket(lambda p, s: -s), "looks_exchanged_infinite"),
+    (bracket(lambda p, s: s), "looks_student_in_front"),
     (distil(terms=lambda p, s: torch.xlogy(p, p) - s), "looks_p_once"),
     (
         distil(terms=lambda p, s: torch.where(p > 0, p.log() - s, 0.0)),
@@ -830,6 +836,9 @@ COPIES = [
     ),
     (distil(lambda s: torch.log_softmax(s.softmax(-1), -1)), "looks_softmax_twice"),
     (distil(lambda s: s.softmax(-1)), "looks_no_log"),
+    (distil(lambda s: s.softmax(-1).log()), "looks_zero_costs_nothing"),
+    (ratios, "looks_log_of_zero"),
+    (by_distributions, "looks_log_of_zero"),  # torch's own is infinite there, too
     (distil(lambda s: s), "looks_scores"),
     (
         distil(lambda s: torch.log_softmax(s.masked_fill(s == -INF, 0), -1)),
@@ -876,6 +885,10 @@ TWO = [
     (
         kl_div("mean", lambda s: torch.log_softmax(s, -1)),
         {"looks_nan_hidden", "looks_kl_div_mean"},
+    ),
+    (
+        bracket(lambda p, s: -s, lambda s, axis: s.softmax(axis).log()),
+        {"looks_log_of_zero", "looks_exchanged_infinite"},
     ),
     (lambda s, p, c: 4 * softened(s, p, c), {"looks_softened", "looks_times_four"}),
     (

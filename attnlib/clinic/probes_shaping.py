@@ -132,10 +132,15 @@ def looks_cases(rng):
         "a one-hot teacher, and a student that looks evenly at 5 keys",
         (even, chosen, np.array([[True, True, False]])),
     )
+    sure = table(rng, 3, 2, 4, 6) + 1000 * np.eye(6)[rng.integers(6, size=(3, 2, 4))]
+    theirs = softmax(table(rng, 3, 2, 4, 6, spread=2.0))
+    counted = np.arange(4) < np.array([3, 1, 2])[:, None]
+    name = "a student that is sure, with scores near 1000"
     return (
         one_hot,
         case("nothing hidden", 2, 3, 4, 5, (5, 5), (4, 3)),
         case("hidden keys", 2, 3, 2, 6, (4, 3), (2, 1)),
         case("many fillers", 3, 2, 4, 3, (3, 3, 3), (4, 1, 2)),
         case("hidden keys and fillers", 2, 4, 3, 7, (5, 6), (1, 3)),
+        Case(f"{name} (3 texts, 2 heads, 4 queries, 6 keys)", (sure, theirs, counted)),
     )

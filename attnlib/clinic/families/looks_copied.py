@@ -57,6 +57,10 @@ def _student(scores: Float, faults: Faults) -> Float:
     log_s = _log_softmax(scores)
     if "looks_softmax_twice" in faults:
         return _log_softmax(np.exp(log_s))
+    if "looks_log_of_zero" in faults:
+        return np.log(np.exp(log_s))
+    if "looks_zero_costs_nothing" in faults:
+        return np.where(np.exp(log_s) > 0, log_s, 0)
     if "looks_no_log" in faults:
         return np.asarray(np.exp(log_s))
     if "looks_scores" in faults:
@@ -169,6 +173,8 @@ LOOKS_COPIED = Family(
         "student": (
             "looks_softmax_twice",
             "looks_no_log",
+            "looks_log_of_zero",
+            "looks_zero_costs_nothing",
             "looks_scores",
             "looks_hidden_seen",
             "looks_halved",

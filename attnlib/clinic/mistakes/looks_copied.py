@@ -60,6 +60,22 @@ MISTAKES = (
         "microsoft/ProDA#20",
     ),
     Mistake(
+        "looks_log_of_zero",
+        "",
+        "The logarithm comes after a softmax that gave 0",
+        "Where a score lies far below the largest one, softmax is 0 to the machine. "
+        "The logarithm of that is −∞: the loss is infinite, and teaches nothing.",
+        "log_softmax of the scores takes both steps at once, and loses nothing.",
+    ),
+    Mistake(
+        "looks_zero_costs_nothing",
+        "",
+        "Where the student's softmax is 0, nothing is counted",
+        "A softmax is 0 to the machine where a score lies far below the largest one, "
+        "too, and no key is hidden there. Such a student is the most wrong of all.",
+        "log_softmax of the scores; then replace what is −∞, the hidden keys alone.",
+    ),
+    Mistake(
         "looks_scores",
         "M44",
         "The student's scores go in, not their log-softmax",

@@ -324,14 +324,29 @@ def test_a_syntax_error_costs_only_its_cell() -> None:
     assert found(*cells).status == "found"
     given = found(*cells, name="g")
     assert (given.status, given.pieces, given.cell, given.line) == ("syntax", (), 4, 1)
-    assert given.notes[0].startswith("Cell 4, line 1: ")
+    assert given.notes[0].startswith("Cell 4, line 1 (`def g(:`): ")
 
 
 def test_a_helper_in_a_broken_cell_is_told() -> None:
     given = found("def g():\n    return (1", "def f(): return g()")
     assert given.notes[0].startswith(
-        "f uses g of cell 1, which has a syntax error in line 2"
+        "f uses g of cell 1, which has a syntax error in line 2 (`return (1`): "
     )
+
+
+def test_a_cell_is_told_by_what_stands_in_it_too() -> None:
+    """A notebook shows no numbers of cells."""
+    given = found(
+        "x = 1", "\n@mark\ndef f(a):\n    return g(a)\n", "def g(a): return a"
+    )
+    assert given.begins == " (`@mark`)"
+    later = "f needs what is only defined below it, in cell 3 (`def g(a): return a`)."
+    assert later not in given.notes  # it is there when f is called
+    given = found("y = g(1)\ndef f(): return y", "def g(a): return a")
+    assert later.replace("3", "2") in given.notes
+    assert given.begins == " (`def f(): return y`)"
+    long = found(f"def f(): return '{'`' * 900}'").begins
+    assert (len(long), long.count("`")) == (65, 2)
 
 
 def test_an_answer_beside_a_broken_one_counts() -> None:

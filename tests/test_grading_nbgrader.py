@@ -178,7 +178,9 @@ def test_a_solution_in_another_cell_is_refused():
     document = json.loads(FIRST.read_bytes())
     document["cells"].append({**document["cells"][-1], "cell_type": "markdown"})
     document["cells"][-1]["source"] = ["\n".join(release.body("weighted_mean"))]
-    with pytest.raises(lessons.LessonError, match="holds an answer to weighted_mean"):
+    with pytest.raises(
+        lessons.LessonError, match=r"`\) holds an answer to weighted_mean"
+    ):
         nbgrader.assignment(lessons.to_bytes(document), "a.ipynb")
 
 

@@ -616,8 +616,9 @@ def test_statements_that_raise_cost_only_what_they_define():
         found = lines.define(line, pieces, lines.wish(exercise))
         assert judge("softmax", found.answer).passed
         assert found.errors == (
-            "Cell 2, line 1 raised ZeroDivisionError: division by zero.",
-            "Cell 3, line 1 raised ModuleNotFoundError: No module named 'nowhere'.",
+            "Cell 2, line 1 (`x = 1 / 0`) raised ZeroDivisionError: division by zero.",
+            "Cell 3, line 1 (`import nowhere`) raised ModuleNotFoundError: No module "
+            "named 'nowhere'.",
         )
     finally:
         line.close()
@@ -629,7 +630,7 @@ def test_an_answer_that_was_not_defined_is_missing():
         piece = lines.Piece(4, 3, "softmax = 1 / 0")
         found = lines.define(line, [piece], lines.wish(exercises.get("softmax")))
         assert found.answer is MISSING
-        assert "Cell 4, line 3" in found.errors[0]
+        assert "Cell 4, line 3 (`softmax = 1 / 0`) raised" in found.errors[0]
     finally:
         line.close()
 

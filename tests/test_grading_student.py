@@ -131,8 +131,9 @@ def test_each_answer_has_a_grade_of_its_own():
     assert by_name["scaled_dot_product"].hint == get("scaled_dot_product").hints[0]
     assert by_name["scaled_dot_product"].cell == 6
     assert "ZeroDivisionError" in by_name["distance_to_possible"].text
-    assert "Cell 7, line 1" in by_name["distance_to_possible"].text
-    assert "Cell 4, line 1" in by_name["entropy"].text
+    assert "Cell 7, line 1 (`" in by_name["distance_to_possible"].text
+    assert "Cell 4, line 1 (`" in by_name["entropy"].text
+    assert by_name["scaled_dot_product"].begins.startswith(" (`def scaled_dot_product(")
     assert found.points == by_name["weighted_mean"].of + sum(
         one.points for one in found.grades if one.exercise == "scaled_dot_product"
     )

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from attnlib import exercises
 from attnlib.exercises.exercise import AnyExercise
-from attnlib.grading import lost, spotted
+from attnlib.grading import letters, lost, spotted
 from attnlib.grading.notebook import Notebook
 from attnlib.grading.statements import Program, Statement, program_of, trimmed
 
@@ -53,6 +53,14 @@ class Answer:
     line: int | None = None
 
     @property
+    def begins(self) -> str:
+        """The first line of the definition: by that its cell is found."""
+        own = [
+            p.source for p in self.pieces if (p.cell, p.line) == (self.cell, self.line)
+        ]
+        return letters.quoted(own[-1]) if own else ""
+
+    @property
     def needs_torch(self) -> bool:
         """Whether a piece imports torch, or what imports torch of attnlib."""
         imports = (p.source for p in self.pieces if "import" in p.source)
@@ -77,7 +85,7 @@ def answer(
     broken = [cell for cell in program.broken if cell.defines(name)]
     if not real and broken:
         last = broken[-1]
-        note = f"Cell {last.cell}, line {last.line}: {last.message}."
+        note = f"Cell {last.cell}, {last.at}: {last.message}."
         return Answer(name, (), "syntax", (note,), last.cell, last.line)
     if not real and not found:
         return Answer(name, (), "missing", tuple(spotted.alike(program, name)))
@@ -97,7 +105,7 @@ def answer(
     for cell in (one for one in broken if one.cell > target.cell):
         notes.append(
             f"Another {name} stands in cell {cell.cell}, which has a syntax error in "
-            f"line {cell.line}."
+            f"{cell.at}."
         )
     solution = getattr(exercise, "solution_source", "")
     notes += spotted.taken(statements, name, solution)
@@ -271,7 +279,7 @@ class _Closure:
                 if cell.defines(name):
                     yield (
                         f"{self.name} uses {name} of cell {cell.cell}, which has a "
-                        f"syntax error in line {cell.line}: {cell.message}."
+                        f"syntax error in {cell.at}: {cell.message}."
                     )
                     break
             else:
@@ -280,5 +288,6 @@ class _Closure:
                 yield f"{name} was imported for it."
         moved = sorted({place for places in self.below.values() for place in places})
         for place in moved[:5]:
-            where = self.program.statements[place].cell
-            yield f"{self.name} needs what is only defined below it, in cell {where}."
+            below = self.program.statements[place]
+            where = f"cell {below.cell}{letters.quoted(below.source)}"
+            yield f"{self.name} needs what is only defined below it, in {where}."

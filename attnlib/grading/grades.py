@@ -34,7 +34,8 @@ class Grade:
 
     `points` and `of` are hundredths of a point. `text` is what `check` says in a
     notebook, `mistakes` are the keys of named mistakes, `cell` is the number of the
-    code cell that holds the answer.
+    cell that holds the answer, counted among all cells; `begins` quotes the answer's
+    first line.
     """
 
     exercise: str
@@ -46,6 +47,7 @@ class Grade:
     hint: str = ""
     cell: int | None = None
     notes: tuple[str, ...] = ()
+    begins: str = ""
 
     @property
     def counts(self) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlib import exercises
-from attnlib.grading import written
+from attnlib.grading import letters, written
 
 HOME = "notebooks"
 LEFT_OUT = "teacher"  # cells with this tag are for the teacher alone
@@ -136,6 +136,11 @@ def code_of(document: Document) -> list[tuple[int, Cell]]:
     return [(number, cell) for number, cell in cells if cell["cell_type"] == "code"]
 
 
+def numbered(number: int, cell: Cell) -> str:
+    """A cell as it is told: by its number among all cells, and by its first line."""
+    return f"Cell {number}{letters.quoted(source(cell))}"
+
+
 def bound(text: str) -> list[str]:
     """The names that a cell gives a meaning, also where it does not compile."""
     try:
@@ -190,8 +195,9 @@ def stubs(document: Document) -> dict[str, tuple[Cell, Cell | None]]:
         name = name or next((n for n in reversed(given) if n in known), asked)
         if name not in known:
             raise LessonError(
-                f"Cell {number} asks for {name or 'no exercise by its name'}, which is "
-                "none of the course's; your own ones need --exercises FOLDER."
+                f"{numbered(number, cell)} asks for {name or 'no exercise by its name'}"
+                ", which is none of the course's; your own ones need --exercises "
+                "FOLDER."
             )
         if name in found:
             raise LessonError(

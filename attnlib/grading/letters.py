@@ -14,6 +14,7 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _HIGH = re.compile(rb"[\x80-\xff]+")
+LONGEST_QUOTE = 60  # characters
 _SAMPLE = 1_000_000  # bytes that are looked at to tell Chinese from western letters
 
 
@@ -65,6 +66,19 @@ def clean(text: str) -> str:
             text = text.encode("utf-8", "replace").decode("utf-8")
         text = "".join(c if c.isprintable() else "\ufffd" for c in text)
     return unicodedata.normalize("NFC", text).strip()
+
+
+def quoted(code: str) -> str:
+    """The first line of some code, cut, as it is told behind the number of a cell.
+
+    A notebook shows no numbers of its cells, so this is what to look for.
+
+    >>> quoted("def f(x):\\n    ...")
+    ' (`def f(x):`)'
+    """
+    first = clean(code.strip().partition("\n")[0]).replace("`", "'")
+    cut = first if len(first) <= LONGEST_QUOTE else first[: LONGEST_QUOTE - 1] + "…"
+    return f" (`{cut}`)" if cut else ""
 
 
 def key(name: str) -> str:

@@ -105,8 +105,8 @@ def leaves_nothing(document: Document, names: set[str]) -> None:
         held = [n for n, rows in bodies.items() if _holds(text, rows)]
         for name in [*sorted(again), *held]:
             raise LessonError(
-                f"Cell {number} holds an answer to {name}: delete it, or give it the "
-                f"tag `{lessons.LEFT_OUT}`, and it is left out."
+                f"{lessons.numbered(number, cell)} holds an answer to {name}: delete "
+                f"it, or give it the tag `{lessons.LEFT_OUT}`, and it is left out."
             )
 
 

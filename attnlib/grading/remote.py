@@ -104,7 +104,7 @@ def define(line: Line, pieces: Sequence[Any], wish: Wish) -> Defined:
     }
     reply, arrays = line.ask(header, [], 30.0)
     with _reading():
-        errors = tuple(top_error(one) for one in list(reply["errors"])[:20])
+        errors = tuple(top_error(one, pieces) for one in list(reply["errors"])[:20])
         kind = reply["is"]
         if kind == "slow":
             return Defined(MISSING, errors, slow=True)

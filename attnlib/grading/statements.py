@@ -40,12 +40,13 @@ class Statement:
 
 @dataclass(frozen=True)
 class Broken:
-    """A cell that Python does not take."""
+    """A cell that Python does not take, and where it stopped."""
 
     cell: int
     line: int
     message: str
     source: str
+    at: str  # the line, by number and by what stands there
 
     def defines(self, name: str) -> bool:
         """Whether the name seems to be given a value in this cell."""
@@ -135,7 +136,8 @@ def _with_context(statements: list[Statement]) -> list[Statement]:
 def _broken(error: SyntaxError, cell: int, first: int, source: str) -> Broken:
     message = letters.clean(error.msg or "invalid syntax")[:200]
     line = min(max(error.lineno or 1, 1), source.count("\n") + 1)
-    return Broken(cell, first + line - 1, message, source)
+    at = f"line {first + line - 1}{letters.quoted(source.split(chr(10))[line - 1])}"
+    return Broken(cell, first + line - 1, message, source, at)
 
 
 def _statement(node: ast.stmt, plain: Statement) -> Statement:

@@ -131,7 +131,14 @@ class _Grader:
         """One grade. Whatever fails on our side costs the student nothing."""
         name, worth = exercise.name, points.of(exercise, self._equal)
         blank = Grade(
-            name, 0, worth, "missing", "", cell=answer.cell, notes=answer.notes
+            name,
+            0,
+            worth,
+            "missing",
+            "",
+            cell=answer.cell,
+            notes=answer.notes,
+            begins=answer.begins,
         )
         if answer.status == "missing":
             return replace(blank, text=sentences.missing(name))
@@ -193,9 +200,7 @@ class _Grader:
             return Wish(exercise.name, value=True)
         around = exercise.around.__name__ if exercise.around else ""
         around = around if around in Remote.beside else ""
-        return Wish(
-            exercise.name, around, tensors=exercise.tensors, apart=self._apart
-        )
+        return Wish(exercise.name, around, tensors=exercise.tensors, apart=self._apart)
 
     @contextlib.contextmanager
     def _apart(self) -> Iterator[Line]:

@@ -7,12 +7,14 @@ but what the judge's sentences need.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from attnlib.exercises.afar import FarPlace, Told
 from attnlib.exercises.frames import Builtin
+from attnlib.grading import letters
 from attnlib.grading.values import clean, unpack
 
 LONGEST = 300  # characters of a line
@@ -86,10 +88,22 @@ def place_of(told: Any) -> FarPlace | None:
     )
 
 
-def top_error(told: Any) -> str:
-    """A sentence on a statement at the top level that raised."""
+def top_error(told: Any, pieces: Sequence[Any]) -> str:
+    """A sentence on a statement at the top level that raised.
+
+    Args:
+        told: by the student's process.
+        pieces: what it was given to run; the line is shown from there.
+    """
     kind, message = text_of(told["kind"]), text_of(told["message"])
-    where = f"Cell {int(told['cell'])}, line {int(told['line'])}"
+    cell, line = int(told["cell"]), int(told["line"])
+    rows = (
+        row
+        for piece in pieces
+        for number, row in enumerate(piece.source.split("\n"), piece.line)
+        if (piece.cell, number) == (cell, line)
+    )
+    where = f"Cell {cell}, line {line}{letters.quoted(next(rows, ''))}"
     return f"{where} raised {kind}{f': {message}' if message else ''}".rstrip(".") + "."
 
 

@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import pickle
+import socket
 import struct
 import warnings
 import zipfile
@@ -290,12 +291,25 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     assert found == {"alice": link, "bob": link, "carol": ""}
 
 
-def test_pipes_are_not_opened(tmp_path: Path) -> None:
+def test_pipes_are_not_opened_and_told(tmp_path: Path) -> None:
     if not hasattr(os, "mkfifo"):
         pytest.skip("no pipes here")
-    put(tmp_path, "alice/a.ipynb")
+    put(tmp_path, "alice/a.ipynb", "bob/readme.txt")
     os.mkfifo(tmp_path / "alice" / "b.ipynb")
-    assert told(find(tmp_path)) == [("alice", "alice/a.ipynb")]
+    os.mkfifo(tmp_path / "bob" / "b.ipynb")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(os.path.relpath(tmp_path / "carol.ipynb"))
+        alice, bob, carol = find(tmp_path)
+    pipe = "It is no file, but a pipe or a device."
+    assert (alice.where, alice.problem) == ("alice/a.ipynb", "")
+    assert alice.others == (f"alice/b.ipynb ({pipe})",)
+    assert [bob.problem, carol.problem] == [pipe, pipe]
+
+
+def test_folders_that_are_too_deep_are_told(tmp_path: Path) -> None:
+    put(tmp_path, "alice/" + 40 * "x/" + "a.ipynb", "bob/a.ipynb")
+    alice, bob = find(tmp_path)
+    assert (alice.problem, bob.problem) == ("It lies in more than 25 folders.", "")
 
 
 def test_a_file_that_is_gone_is_unreadable(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from attnlib.grading.notebook import LARGEST
 from attnlib.grading.skim import MEGABYTE, Unreadable
 
 DEEPEST = 25  # folders in folders
+TOO_DEEP = f"It lies in more than {DEEPEST} folders."
 DEEPEST_ZIP = 3  # zips in zips
 MOST_FILES = 200_000
 MOST_ZIPS = 50  # in one student's archive
@@ -159,6 +160,10 @@ def _walk(folder: Path, parts: tuple[str, ...]) -> Iterator[_File]:
                 waiting.append((path, (*parts, name)))
             elif entry.is_file(follow_symlinks=False):
                 yield from _file(entry, (*parts, name))
+            else:
+                deep = entry.is_dir(follow_symlinks=False)
+                problem = TOO_DEEP if deep else "It is no file, but a pipe or a device."
+                yield _File((*parts, name), path, problem=problem)
 
 
 def _shown(name: str) -> str:

@@ -261,6 +261,18 @@ def test_two_of_one_name_are_told_apart_by_their_numbers():
     assert found.people["Al (7)"].system_id == "7"
 
 
+def test_names_that_differ_in_case_alone_are_told():
+    ann = [one_file("Ann", "A", 1), one_file("ann", "a", 1), one_file("bob", "b", 1)]
+    for lesson in (1, None):
+        found = made(*ann, lesson=lesson)
+        assert [t.student for t in found.tasks] == ["Ann", "ann", "bob"]
+        (note,) = found.notes
+        assert note.startswith("Ann and ann differ in large and small letters alone")
+        listed = made(*ann, lesson=lesson, students=[Student("ann"), Student("bob")])
+        assert [t.student for t in listed.tasks] == ["ann", "bob"]
+        assert listed.notes == ("ann: graded is a; not A.",)
+
+
 def test_a_list_says_who_is_missing_and_who_is_a_stranger():
     students = [Student("ada", "Ada L", "1"), Student("zoe", "Zoë", "2")]
     found = made(one_file("Ada L"), one_file("bob", "g"), students=students)

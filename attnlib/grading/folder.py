@@ -118,7 +118,8 @@ def find(folder: Path | str) -> list[Handed]:
     groups: dict[tuple[str, str], list[tuple[_File, students.Origin]]] = {}
     for file, origin in zip(files, origins, strict=True):
         groups.setdefault(origin.key, []).append((file, origin))
-    return [handed for key in sorted(groups) for handed in _handed(groups[key])]
+    order = sorted(groups, key=lambda key: (letters.key(key[0]), key))
+    return [handed for key in order for handed in _handed(groups[key])]
 
 
 def _of_a_student(file: _File) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from attnlib.grading import letters, roster
@@ -89,11 +89,14 @@ def make(
         dropped = [
             one.where
             for one in there
-            if kept and one not in kept and one.lesson in (lesson, None)
+            if kept
+            and one not in kept
+            and (lesson is None or one.lesson in (lesson, None))
         ]
         if dropped:
             graded = ", ".join(one.where for one in kept)
             notes.append(f"{student}: graded is {graded}; not {', '.join(dropped)}.")
+    notes += _alike(files)
     tasks.sort(key=lambda task: (letters.key(task.student), task.key))
     missing.sort(key=lambda one: (letters.key(one.student), one.student))
     people = {
@@ -101,6 +104,20 @@ def make(
         for student in (*files, *(one.student for one in absent))
     }
     return Plan(tuple(tasks), tuple(missing), people, tuple(notes))
+
+
+def _alike(students: Iterable[str]) -> Iterator[str]:
+    """Names that differ in case alone: two students, or one who wrote it twice."""
+    spelt: dict[str, list[str]] = defaultdict(list)
+    for student in students:
+        spelt[letters.key(student)].append(student)
+    for names in spelt.values():
+        if len(names) > 1:
+            yield (
+                f"{' and '.join(sorted(names))} differ in large and small letters "
+                f"alone, and are graded as {len(names)} students. If it is one, a list "
+                "of the class (--roster) says so."
+            )
 
 
 def _told_apart(handed: Sequence[Handed]) -> list[str]:

@@ -1,5 +1,6 @@
 """What students get: no answer in it, whatever the teacher did with their copy."""
 
+import ast
 import copy
 import json
 import re
@@ -17,6 +18,7 @@ NOTEBOOKS = sorted(
     (Path(__file__).resolve().parent.parent / "notebooks").glob("[0-9][0-9]_*.ipynb")
 )
 FIRST, MASKS = NOTEBOOKS[0], NOTEBOOKS[3]
+NONE_LONG = ("00",)  # lessons in which each solution is one short line
 OWN_CODE = "print('a cell of mine', 1 + 1)"
 OWN_TEXT = "A remark of mine, with `causal` in it."
 
@@ -135,6 +137,32 @@ def test_a_cell_that_answers_an_exercise_is_named_and_not_given_out(cell):
     cell["metadata"] = {"tags": ["teacher"]}
     given = release.released(with_cells(document, cell), MASKS.name)
     assert given == release.released(lessons.to_bytes(document), MASKS.name)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_solution_in_other_clothes_is_named(path):
+    """Beside other lines, under another name, with remarks and other spaces."""
+    document = json.loads(path.read_bytes())
+    n_seen = 0
+    for name in lessons.stubs(document):
+        if not release._values(name):
+            continue
+        n_seen += 1
+        solution = ast.parse(exercises.get(name).solution_source)
+        for first in solution.body:
+            if isinstance(first, ast.FunctionDef):
+                first.name, first.body = "mine", first.body[1:]
+            else:
+                first.targets = [ast.Name("mine")]
+        rows = ast.unparse(solution).splitlines()
+        dressed = "\n".join(f"{row}  # so" for row in rows)
+        for cell in (
+            code(f"x = 1\n{dressed}\nprint(x)"),
+            text(f"One way:\n\n```python\n{dressed}\n```\n"),
+        ):
+            with pytest.raises(LessonError, match=f"holds an answer to {name}: "):
+                release.released(with_cells(document, cell), path.name)
+    assert n_seen or path.name[:2] in NONE_LONG
 
 
 def test_names_of_other_lessons_are_anybodys():

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import ast
+import re
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
 from attnlib import exercises
 from attnlib.exercises.exercise import parted
 from attnlib.exercises.wrap import wrapped
-from attnlib.grading import lessons
+from attnlib.grading import lessons, magics
 from attnlib.grading.lessons import Cell, Document, LessonError
 
 KEPT = {"kernelspec", "language_info"}  # of what a notebook says of itself
 # What editors note down of a run: when, by whom.
+FEWEST = 12  # parts of expressions: what is shorter stands in any lesson
+_FENCED = re.compile(r"^```[^\n]*\n(.*?)^```", re.M | re.S)
 _OF_RUNS = ("execution", "ExecuteTime", "executionInfo", "outputId", "colab")
 
 
@@ -95,14 +100,20 @@ def leaves_nothing(document: Document, names: set[str]) -> None:
     Raises:
         LessonError: one does; the sentence names it.
     """
-    bodies = {name: body(name) for name in sorted(names)}
+    bodies = {name: (body(name), _values(name)) for name in sorted(names)}
     for number, cell in enumerate(document["cells"], start=1):
         own = lessons.tags(cell)
         if lessons.LEFT_OUT in own or "exercise" in own:
             continue
         text = lessons.source(cell)
         again = set(lessons.bound(text)) & names if cell["cell_type"] == "code" else ()
-        held = [n for n, rows in bodies.items() if _holds(text, rows)]
+        code = [text] if cell["cell_type"] == "code" else _FENCED.findall(text)
+        there: set[str] = set().union(*map(_expressions, code))
+        held = [
+            name
+            for name, (rows, values) in bodies.items()
+            if _holds(text, rows) or (values and values <= there)
+        ]
         for name in [*sorted(again), *held]:
             raise LessonError(
                 f"{lessons.numbered(number, cell)} holds an answer to {name}: delete "
@@ -114,6 +125,35 @@ def body(name: str) -> tuple[str, ...]:
     """The lines of a solution that its stub does not have, without spaces around."""
     _, rows = parted(exercises.get(name).solution_source)
     return tuple(" ".join(row.split()) for row in rows if row.strip())
+
+
+def _values(name: str) -> frozenset[str]:
+    """What a solution works out; nothing, if that is so little that it is no news.
+
+    These expressions are the same beside other lines, with other spaces and remarks,
+    and under another name of the function.
+    """
+    _, rows = parted(exercises.get(name).solution_source)
+    tree = ast.parse(textwrap.dedent("\n".join(rows)))
+    found = [
+        value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.stmt | ast.comprehension)
+        for key in ("value", "test", "iter")
+        if isinstance(value := getattr(node, key, None), ast.expr)
+        and not isinstance(value, ast.Name | ast.Constant)
+    ]
+    size = sum(len(list(ast.walk(value))) for value in found)
+    return frozenset(map(ast.unparse, found)) if size >= FEWEST else frozenset()
+
+
+def _expressions(code: str) -> set[str]:
+    """All that some code works out; nothing, where Python does not take it."""
+    try:
+        tree = magics.parse(magics.plain(code)[0])
+    except SyntaxError:
+        return set()
+    return {ast.unparse(n) for n in ast.walk(tree) if isinstance(n, ast.expr)}
 
 
 def _holds(text: str, wanted: tuple[str, ...]) -> bool:

@@ -116,6 +116,8 @@ def test_a_solution_that_leaks_is_seen_by_this_test(monkeypatch):
         code("def causal(n_q, n_k=None):\n    return 1"),
         code("causal = lambda n_q, n_k=None: 1"),
         code("causal: object = len"),
+        code("try:\n    1 / 0\nexcept ZeroDivisionError:\n    causal = len"),
+        code("if 1:\n    def causal(n_q, n_k=None):\n        return 1"),
         code("x = 1\n!ls\ndef causal(n):\n    return 1"),  # does not compile
         code("def other(n_q, n_k=None):\n" + "    {BODY}"),
         text("<details>One way:\n\n```python\n{BODY}\n```\n</details>"),

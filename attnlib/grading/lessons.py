@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ LEFT_OUT = "teacher"  # cells with this tag are for the teacher alone
 _NUMBERED = "[0-9][0-9]_*.ipynb"
 _CHECK = re.compile(r"\s*check\(\s*(['\"])(\w+)\1\s*,")
 _BOUND = re.compile(r"^(?:async\s+)?def\s+(\w+)|^(\w+)\s*(?::[^=\n]+)?=(?!=)", re.M)
+
+_HOLDING = ast.stmt | ast.excepthandler | ast.match_case
 
 Document = dict[str, Any]
 Cell = dict[str, Any]
@@ -148,7 +150,7 @@ def bound(text: str) -> list[str]:
     except (SyntaxError, ValueError):
         return seems_bound(text)
     names: list[str] = []
-    for statement in statements:
+    for statement in _reached(statements):
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
             names.append(statement.name)
         elif isinstance(statement, ast.Assign):
@@ -157,6 +159,15 @@ def bound(text: str) -> list[str]:
         elif isinstance(statement, ast.AnnAssign):
             names.append(ast.unparse(statement.target))
     return names
+
+
+def _reached(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Statements, with those that stand below an if, a with or a try."""
+    for node in nodes:
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            inner = ast.iter_child_nodes(node)
+            yield from _reached(n for n in inner if isinstance(n, _HOLDING))
 
 
 def seems_bound(text: str) -> list[str]:

@@ -1,5 +1,6 @@
 """A line to a child that is a fork of the test: no sandbox, the same `serve`.
 
+Of attnlib it has what a sandbox's room has, and what an answer is given.
 What runs at the other end is `inside.student`, as in a sandbox. `adopted` hands it an
 answer as it is in memory, so that the answers of other tests can go over the wire.
 """
@@ -11,9 +12,11 @@ import itertools
 import os
 import signal
 import socket
+import sys
 import time
 import warnings
 
+import attnlib
 from attnlib import exercises
 from attnlib.exercises import judging
 from attnlib.exercises.exercise import Exercise, HuntExercise
@@ -22,6 +25,7 @@ from attnlib.grading.channel import Channel, Lost
 from attnlib.grading.closure import Piece
 from attnlib.grading.inside import sight, student
 from attnlib.grading.remote import Remote, Wish, define
+from attnlib.grading.sandbox.room import SHARED
 from attnlib.grading.values import pack
 
 NOTHING = object()
@@ -47,6 +51,18 @@ class Adopted(student.Student):
         return {"errors": [], "is": "value", "value": value}, back
 
 
+def _as_in_a_room():
+    """Forget all of attnlib that an answer has only where it is given it."""
+    kept = {f"attnlib.{name}" for name in ("clinic", "exercises", "grading")}
+    kept |= {f"attnlib/{name}".removesuffix(".py").replace("/", ".") for name in SHARED}
+    for name in [name for name in sys.modules if name.startswith("attnlib.")]:
+        if name not in kept and not name.startswith("attnlib.grading.inside"):
+            package, _, part = name.rpartition(".")
+            vars(sys.modules.get(package, attnlib)).pop(part, None)
+            del sys.modules[name]
+    attnlib.__path__ = []
+
+
 class ForkedLine:
     """The grader's end, as `session.Line`: but nothing is limited."""
 
@@ -60,6 +76,7 @@ class ForkedLine:
             try:
                 signal.setitimer(signal.ITIMER_REAL, 0)
                 ours.close()
+                _as_in_a_room()
                 if answer is not NOTHING:
                     student.Student = lambda channel: Adopted(channel, answer)
                 serve(Channel(theirs))

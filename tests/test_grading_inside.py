@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 
 import pytest
-from grading_places import KINDS, marked, place, room
+from grading_places import KINDS, place
 
 from attnlib.exercises import get
 from attnlib.grading.sandbox.limits import Limits
@@ -49,27 +49,6 @@ def graded(sandbox, handed, *names):
     return {one.exercise: one for one in said.grades}
 
 
-def test_each_answer_has_the_grade_that_a_fair_person_would_give(sandbox):
-    names = ["softmax", "scaled_dot_product", "distance_to_possible", "weighted_mean"]
-    handed = notebook(
-        "import numpy as np, os",
-        get("softmax").solution_source,
-        "def scaled_dot_product(q, k, v):\n    os._exit(0)",
-        "def distance_to_possible(*args):\n    while True: pass",
-        get("weighted_mean").solution_source,
-    )
-    grades = graded(sandbox, handed, *names)
-    assert {name: grade.status for name, grade in grades.items()} == {
-        "softmax": "passed",
-        "scaled_dot_product": "ended",
-        "distance_to_possible": "timeout",
-        "weighted_mean": "passed",
-    }
-    assert grades["softmax"].points == grades["softmax"].of > 0
-    assert grades["scaled_dot_product"].points == 0
-    assert not marked(room())
-
-
 def test_tensors_come_back_from_every_sandbox(sandbox):
     handed = notebook(
         "import torch\nfrom torch.nn import functional as F",
@@ -77,6 +56,17 @@ def test_tensors_come_back_from_every_sandbox(sandbox):
     )
     grades = graded(sandbox, handed, "match_sdpa")
     assert grades["match_sdpa"].status == "passed"
+
+
+def test_a_kernel_runs_on_a_chip_in_every_sandbox(sandbox):
+    """Its chip is that of the judge, also where the answer imports the package."""
+    handed = notebook(
+        "import numpy as np\nfrom attnlib import nn, tiles",
+        get("tiled_attention").solution_source,
+    )
+    assert graded(sandbox, handed, "tiled_attention")["tiled_attention"].status == (
+        "passed"
+    )
 
 
 def test_the_grades_do_not_depend_on_the_sandbox():

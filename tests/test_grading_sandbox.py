@@ -9,6 +9,7 @@ import platform
 import socket
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -18,7 +19,7 @@ from grading_places import KINDS, call, place, room, session, works
 
 from attnlib.grading.inside import landlock as rules
 from attnlib.grading.inside import seccomp
-from attnlib.grading.sandbox import bubblewrap, choose
+from attnlib.grading.sandbox import bubblewrap, choose, left
 from attnlib.grading.sandbox import place as places
 from attnlib.grading.sandbox import room as rooms
 from attnlib.grading.sandbox.bubblewrap import Bubblewrap
@@ -38,21 +39,20 @@ def sandbox(request):
 # The room.
 
 
-def test_the_room_holds_the_library_and_no_answers():
+def test_the_room_holds_what_runs_inside_and_nothing_that_computes_attention():
     files = (room() / "attnlib").rglob("*.py")
-    names = {path.relative_to(room()).as_posix() for path in files}
-    assert "attnlib/attention.py" in names
-    assert "attnlib/nn/attention.py" in names
-    assert "attnlib/grading/inside/supervisor.py" in names
-    forbidden = ("lesson_", "families", "mistakes", "judging", "hunt", "mutants")
-    assert [n for n in names if any(part in n for part in forbidden)] == []
-    allowed = {f"attnlib/{name}" for name in rooms.SHARED}
-    allowed |= {"attnlib/exercises/__init__.py", "attnlib/clinic/__init__.py"}
-    for package in ("grading", "exercises", "clinic"):
-        there = {n for n in names if n.split("/")[1] == package}
-        assert {n for n in there if "/inside/" not in n} <= allowed
-    stand_in = (room() / "attnlib/exercises/__init__.py").read_text(encoding="utf-8")
-    assert stand_in == rooms.STAND_IN
+    names = {path.relative_to(room() / "attnlib").as_posix() for path in files}
+    inside = {name for name in names if name.startswith("grading/inside/")}
+    assert "grading/inside/supervisor.py" in inside
+    packages = {f"{name}/__init__.py" for name in rooms.PACKAGES}
+    assert names - inside == {*rooms.SHARED, *packages}
+    for name, text in rooms.PACKAGES.items():
+        path = room() / "attnlib" / name / "__init__.py"
+        assert path.read_text(encoding="utf-8") == text
+    assert (room() / "attnlib/data/help_desk.npz").exists()
+    assert not list(room().rglob("equivalent_mutants*"))
+    compiled = {path.name.split(".")[0] for path in room().rglob("*.pyc")}
+    assert compiled == {path.stem for path in room().rglob("*.py")}
 
 
 def test_what_runs_inside_needs_nothing_that_is_not_there():
@@ -91,6 +91,59 @@ def test_the_room_goes_with_the_program():
     made = Path(done.stdout.strip())
     assert made.name.startswith("attnlib-room-")
     assert not made.exists()
+
+
+LEFT = """
+import os, signal
+from attnlib.grading.sandbox import room
+print(room.make(), flush=True)
+"""
+
+
+def made(folder, end):
+    """A room made by another program, with its temporary files in this folder."""
+    done = subprocess.run(
+        [sys.executable, "-c", LEFT + end],
+        env=os.environ | {"TMPDIR": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return Path(done.stdout.strip())
+
+
+KILLED = "os.kill(os.getpid(), signal.SIGKILL)"
+
+
+def test_rooms_of_killed_programs_go_at_the_next_start(tmp_path, monkeypatch):
+    """And no others: not young ones, those in use, those of others, and links."""
+    rooms_left = [made(tmp_path, KILLED) for _ in range(5)]
+    assert all(path.exists() for path in rooms_left)
+    gone, young, used, foreign, linked = rooms_left
+    hour_ago = time.time() - 3600
+    for path in (gone, used, foreign, linked):
+        os.utime(path, (hour_ago, hour_ago))
+    left.hold(used)
+    linked.rename(tmp_path / "elsewhere")
+    linked.symlink_to(tmp_path / "elsewhere")
+    real = os.fstat
+
+    def of(number):
+        found = real(number)
+        if found.st_ino == foreign.stat().st_ino:
+            return os.stat_result((*found[:4], os.getuid() + 1, *found[5:]))
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(left.os, "fstat", of)
+        patched.setattr(left.tempfile, "gettempdir", lambda: str(tmp_path))
+        left.sweep(rooms.PREFIX)
+    assert not gone.exists()
+    assert all(path.exists() for path in (young, used, foreign, linked))
+    assert (tmp_path / "elsewhere" / "attnlib").exists()
+    os.utime(foreign, (hour_ago, hour_ago))
+    assert not made(tmp_path, "").exists()
+    assert not foreign.exists()  # making a room sweeps first
 
 
 def test_an_installed_attnlib_is_hidden(tmp_path, monkeypatch):

@@ -12,8 +12,9 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from attnlib import tiles
 from attnlib.exercises.program import Noting, Program
+from attnlib.tiles.arrays import ChipError, InHBM
+from attnlib.tiles.chip import Chip
 
 Array = npt.NDArray[np.float64]
 
@@ -29,11 +30,11 @@ class Handed:
     the array that was handed in.
     """
 
-    def __init__(self, chip: tiles.Chip) -> None:
+    def __init__(self, chip: Chip) -> None:
         object.__setattr__(self, "_chip", chip)
 
-    def hbm(self, array: npt.ArrayLike, name: str = "an array") -> tiles.InHBM:
-        place: tiles.InHBM = self._chip.hbm(np.array(array), name)
+    def hbm(self, array: npt.ArrayLike, name: str = "an array") -> InHBM:
+        place: InHBM = self._chip.hbm(np.array(array), name)
         return place
 
     def __repr__(self) -> str:
@@ -45,7 +46,7 @@ class Handed:
         return getattr(self._chip, name)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise tiles.ChipError(f"chip.{name} can be read, but not set by a kernel.")
+        raise ChipError(f"chip.{name} can be read, but not set by a kernel.")
 
 
 def on_a_chip(kernel: Callable[..., object]) -> Callable[..., object]:

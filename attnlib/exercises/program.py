@@ -18,7 +18,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from attnlib.tiles import Chip, ChipError, InHBM, Tile
+from attnlib.tiles.arrays import ChipError, InHBM, Tile
+from attnlib.tiles.chip import Chip
 
 LET_GO = "let go"
 OF_CHIP = "hbm", "load", "store", "new", "arange"

@@ -20,6 +20,7 @@ from attnlib.clinic.limit import TimeUp
 from attnlib.clinic.run import LIMIT, Ran
 from attnlib.exercises.afar import Afar, FarPlace, Told
 from attnlib.exercises.program import Program
+from attnlib.grading import library
 from attnlib.grading.callbacks import Callbacks
 from attnlib.grading.channel import Arrays, Header, Lost
 from attnlib.grading.inside.errors import rebuilt
@@ -28,6 +29,7 @@ from attnlib.grading.values import Odd, pack, unpack
 from attnlib.tiles import ChipError
 
 SPARE = 8.0  # seconds beside the limit of a call: for imports, and for the wire
+DEFINING = 30.0  # seconds for all that stands at the top level
 MOST = 150.0  # seconds of the clock for all calls of one answer
 BUSY = 5  # times the seconds of the processor, by the clock
 
@@ -98,11 +100,12 @@ def define(line: Line, pieces: Sequence[Any], wish: Wish) -> Defined:
         "name": wish.name,
         "value": wish.value,
         "pieces": told,
+        "library": library.given(piece.source for piece in pieces),
         "around": wish.around,
         "tensors": wish.tensors,
         "seed": 0,
     }
-    reply, arrays = line.ask(header, [], 30.0)
+    reply, arrays = line.ask(header, [], DEFINING)
     with _reading():
         errors = tuple(top_error(one, pieces) for one in list(reply["errors"])[:20])
         kind = reply["is"]

@@ -13,10 +13,18 @@ from attnlib.grading.statements import Program, Statement
 
 _READY = {
     "scaled_dot_product_attention": "torch's scaled_dot_product_attention",
+    r"_scaled_dot_product\w+": "what torch's scaled_dot_product_attention stands on",
     "MultiheadAttention": "torch's nn.MultiheadAttention",
     "multi_head_attention_forward": "torch's multi_head_attention_forward",
+    "_native_multi_head_attention": "what torch's nn.MultiheadAttention stands on",
+    r"Transformer(?:(?:En|De)coder(?:Layer)?)?": "torch's nn.Transformer",
     "flex_attention": "torch's flex_attention",
 }
+# By these a name can be made while the answer runs, that nobody reads.
+_UNREAD = re.compile(
+    r"(?<![.\w])(?:__import__|eval|exec|getattr|globals|vars)(?=\s*\()|"
+    r"\b(?:__dict__|attrgetter|import_module|sys\.modules)\b"
+)
 
 
 def taken(statements: list[Statement], name: str, solution: str) -> Iterator[str]:
@@ -32,10 +40,13 @@ def taken(statements: list[Statement], name: str, solution: str) -> Iterator[str
     uses: dict[str, set[str]] = {}
     for use in re.findall(r"[^\W\d]\w*(?:\.\w+)*", rest):
         uses.setdefault(use.split(".")[0], set()).add(use)
+    whole = "\n".join([rest, *(s.source for s in imports)])
     for word, spoken in _READY.items():
-        whole = "\n".join([rest, *(s.source for s in imports)])
-        if re.search(rf"\b{word}\b", whole) and word not in solution:
+        if re.search(rf"\b{word}\b", whole) and not re.search(word, solution):
             yield f"It uses {spoken}."
+    ways = {found[0] for found in _UNREAD.finditer(whole)}
+    if ways:
+        yield f"It may use what is not written in it: it has {_listed(ways)}."
     bound_so = any("attnlib" in statement.binds for statement in imports)
     if "attnlib" in uses and not bound_so:
         # An import in a function, or by its name.
@@ -49,6 +60,10 @@ def taken(statements: list[Statement], name: str, solution: str) -> Iterator[str
             fresh = sorted(u for u in uses.get(bound, set()) if u not in solution)
             if fresh or bound == name:
                 yield f"It uses attnlib's own {', '.join(fresh[:3]) or name}."
+
+
+def _listed(words: set[str]) -> str:
+    return ", ".join(sorted(words)[:3])
 
 
 def alike(program: Program, name: str) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """What runs in the sandbox, beside a student's code.
 
-`NEEDS` are the files of attnlib that it takes from the exercises and the clinic, whose
-folders are otherwise out of its sight. None of them holds an answer.
+`NEEDS` are the files of attnlib that it takes from elsewhere: all else is out of its
+sight. None of them holds an answer, or anything that computes attention.
 """
 
 NEEDS = (
@@ -19,4 +19,7 @@ NEEDS = (
     "exercises/read.py",
     "exercises/stubs.py",
     "exercises/text.py",
+    "shapes.py",
+    "tiles/arrays.py",
+    "tiles/chip.py",
 )

@@ -10,7 +10,7 @@ from attnlib.grading import stand_ins
 
 LONGEST = 2000  # characters of a message
 # Errors that are told apart by their class, and where it lives.
-HOMES = {"ShapeError": "attnlib.shapes", "ChipError": "attnlib.tiles"}
+HOMES = {"ShapeError": "attnlib.shapes", "ChipError": "attnlib.tiles.arrays"}
 HOMES |= {"AxisError": "numpy.exceptions", "LinAlgError": "numpy.linalg"}
 
 

@@ -32,7 +32,7 @@ from attnlib.exercises.metered import metered
 from attnlib.exercises.on_chip import on_a_chip
 from attnlib.exercises.program import Program
 from attnlib.grading.channel import Arrays, Channel, Header, Lost
-from attnlib.grading.inside import programs, sight
+from attnlib.grading.inside import library, programs, sight
 from attnlib.grading.inside.far_functions import FarFunctions
 from attnlib.grading.inside.memory import at_most
 from attnlib.grading.values import pack, unpack
@@ -86,6 +86,7 @@ class Student:
         sys.modules["__main__"] = self._space
         vars(self._space).update(GIVEN)
         _seeded(int(request["seed"]))
+        library.give(request["library"])
         pieces = request["pieces"]
         sight.remember(pieces)
         errors: list[Any] = []

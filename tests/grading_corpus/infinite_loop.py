@@ -1,0 +1,6 @@
+"""A loop that never ends."""
+
+
+def answer(*args):
+    while True:
+        pass

@@ -1,0 +1,7 @@
+"""Kills its own process."""
+
+import os
+
+
+def answer(*args):
+    os.kill(os.getpid(), 9)

@@ -238,7 +238,8 @@ def test_what_is_graded_when_somebody_ends_it_is_in_the_table(
 def started(room, *more):
     for number in range(4):
         notebook(room / "class" / f"s{number}.ipynb", SLOW)
-    environment = os.environ | {"ATTNLIB_MARK": str(room)}
+    (room / "tmp").mkdir()  # a run that is killed leaves its files there
+    environment = os.environ | {"ATTNLIB_MARK": str(room), "TMPDIR": str(room / "tmp")}
     process = subprocess.Popen(
         [sys.executable, "-m", "attnlib", *line(room, "-j", "2", *more)],
         stdout=subprocess.PIPE,

@@ -6,6 +6,7 @@
     python course.py notebooks [options]              rebuild the changed notebooks
     python course.py check                            ruff, formatting and mypy
     python course.py bench [names] [options]          timed comparisons
+    python course.py classroom [options]              a JupyterHub, for trial
 
 Needs Python 3.11 to 3.14 and nothing else. To start afresh, delete .venv.
 """

@@ -18,6 +18,7 @@ from attnlib.commands import (
     examine,
     export,
     grade,
+    handin,
     mistakes,
     mutation,
     release,
@@ -89,6 +90,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     solutions.add(commands)
     release.add(commands)
     export.add(commands)
+    handin.add(commands)
     given = parser.parse_args(arguments)
     if given.command is None:
         parser.print_help()

@@ -23,6 +23,8 @@ OFFLINE = (
     "WARNING: Retrying ... NewConnectionError('Failed to establish a new connection')"
     "\nERROR: No matching distribution found for torch==2.13.0+cpu"
 )
+# What runs before the classroom has packages of its own.
+CLASSROOM = ("start", "needs", "place", "running", "follow", "family", "memory")
 FAKE_PIP = """
 import os, sys
 from pathlib import Path
@@ -135,6 +137,8 @@ def test_course_and_its_tools_need_the_standard_library_alone() -> None:
         "tools/commands.py",
         "tools/environment.py",
         "tools/models.py",
+        "tools/address.py",
+        *(f"tools/classroom/{name}.py" for name in CLASSROOM),
         "attnlib/__init__.py",
         "attnlib/checkpoints.py",
     ):
@@ -168,7 +172,7 @@ def test_an_unknown_command_gets_a_sentence(capsys: pytest.CaptureFixture[str]) 
     assert commands.main(["tset"], "") == 2
     assert capsys.readouterr().err == (
         "course.py: there is no command 'tset' (did you mean test?); the commands are "
-        "lab, models, test, notebooks, check, bench.\n"
+        "lab, models, test, notebooks, check, bench, classroom.\n"
     )
 
 

@@ -52,12 +52,21 @@ def clone(url: str) -> str:
     return f"```\ngit clone {url}\ncd {folder}\n```"
 
 
+def pull_link(hub: str, repo: str, folder: str = "", start: str = START) -> str:
+    """What brings a repository into an account of a JupyterHub and opens a lesson.
+
+    A folder is what the repository is called there, if not as in its address.
+    """
+    name = folder or repo.rsplit("/", 1)[-1].removesuffix(".git")
+    opens = quote(f"lab/tree/{name}/{start}", safe="")
+    pull = f"repo={quote(repo, safe='')}&branch=main&urlpath={opens}"
+    target = f"&targetpath={quote(folder, safe='')}" if folder else ""
+    return f"{hub}/hub/user-redirect/git-pull?{pull}{target}"
+
+
 def classroom(url: str) -> str:
     """The nbgitpuller link, which fetches the course into a JupyterHub account."""
-    folder = url.rsplit("/", 1)[-1].removesuffix(".git")
-    start = quote(f"lab/tree/{folder}/{START}", safe="")
-    pull = f"repo={quote(url, safe='')}&branch=main&urlpath={start}"
-    return f"```\nhttps://YOUR-HUB/hub/user-redirect/git-pull?{pull}\n```"
+    return f"```\n{pull_link('https://YOUR-HUB', url)}\n```"
 
 
 def issues(url: str) -> str:

@@ -161,6 +161,12 @@ def bench(arguments: list[str]) -> int:
     return bool(failed)
 
 
+def classroom(arguments: list[str]) -> int:
+    from tools.classroom import start  # what it imports is not all on Windows
+
+    return start.main(arguments)
+
+
 COMMANDS = {
     "lab": lab,
     "models": models.models,
@@ -168,6 +174,7 @@ COMMANDS = {
     "notebooks": notebooks,
     "check": check,
     "bench": bench,
+    "classroom": classroom,
 }
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+from typing import get_args
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
 from grading_class import SMALL, WRONG, a_class, grade, graded
 from test_grading_pages import EVIL, Seen
 
-from attnlib.grading import class_page, separates
+from attnlib.grading import grades, outputs, page, separates, went_wrong
 from attnlib.grading.class_page import content
 
 
@@ -54,7 +57,48 @@ def test_the_file_of_another_lesson_is_told():
 def test_a_mistake_counts_once_for_each_student():
     twice = grade("entropy", 0, 500, "mistake", mistakes=("scale_missing",))
     text = text_of(a_class(graded("Ada", WRONG, twice), graded("bob", WRONG)))
-    assert "The scores are not scaled 2 entropy, softmax scale_missing" in text
+    assert "The scores are not scaled (M01) 2 entropy, softmax scale_missing" in text
+    assert "attnlib mistakes M02 shows the one of that number" in text
+
+
+def test_what_has_no_name_is_counted_too():
+    raised = grade(points=0, status="raised")
+    wrong = grade("entropy", 0, 500, "raised"), grade("top", 0, 500, "not started")
+    text = text_of(a_class(graded("Ada", raised, *wrong), graded("bob", raised, WRONG)))
+    assert "Other answers that did not pass:" in text
+    assert "raised an error 3 entropy, softmax" in text
+    assert "not started 0" not in text
+    assert "Other answers" not in text_of(a_class(graded("bob", WRONG)))
+
+
+def test_every_status_has_its_words():
+    known = {*get_args(grades.OfCheck), *get_args(grades.Status)}
+    told = {*went_wrong.STATUSES, *went_wrong.NOTHING_WRONG, "mistake", "ungraded"}
+    assert {one for one in known if isinstance(one, str)} == told
+
+
+def test_who_handed_in_less_is_told_with_the_points_of_each_lesson():
+    all_ = a_class(
+        graded("ada", grade(), where="1"),
+        graded("ada", grade("causal", 250, 500, "law"), where="3"),
+        graded("ben", grade(), where="1"),
+    )
+    text = text_of(all_)
+    assert "Handed in only in part: 1 student nothing read of lesson ben 03" in text
+    assert "lesson 01 lesson 03 points passed" in text
+    assert "ada 10 of 10 2.5 of 5 12.5 of 15 1 of 2" in text
+    assert "ben 10 of 10 – 10 of 10 1 of 1" in text
+    assert "of those for what they handed in." in text
+    assert "only in part" not in text_of(a_class(graded("ben", grade())))
+
+
+def test_names_lead_to_the_feedback(tmp_path):
+    names = ["A b", "a b", "李明", "x/../y?#%"]
+    outputs.everything(a_class(*(graded(name, grade()) for name in names)), tmp_path)
+    raw = (tmp_path / "class.html").read_text("utf-8")
+    links = [unquote(link) for link in re.findall(r'href="([^"]*)"', raw)]
+    assert len(set(links)) == len(names)
+    assert all((tmp_path / link).is_file() for link in links)
 
 
 def test_each_chart_has_a_table_beside_it():
@@ -65,7 +109,7 @@ def test_each_chart_has_a_table_beside_it():
 
 
 def test_bars_are_as_long_as_what_they_show():
-    svg = class_page.chart([("a", 3, "3"), ("b", 0, "0")], 6, "Mistakes")
+    svg = page.chart([("a", 3, "3"), ("b", 0, "0")], 6, "Mistakes")
     assert 'width="208.0"' in svg  # half of 416
     assert 'width="0.0"' in svg
     assert 'aria-label="Mistakes"' in svg
@@ -80,7 +124,7 @@ def test_names_are_escaped_everywhere():
         title=EVIL,
     )
     found = Seen(content(all_))
-    assert not found.tags & {"script", "img", "a", "iframe"}
+    assert not found.tags & {"script", "img", "iframe"}
 
 
 def test_an_empty_class_has_a_page():

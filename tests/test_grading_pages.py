@@ -28,7 +28,9 @@ class Seen(HTMLParser):
         self.tags.add(tag)
         for name, value in attrs:
             assert not name.startswith("on"), name
-            assert name not in ("src", "href"), value
+            assert name != "src", value
+            if name == "href":  # only from the class's page to a student's
+                assert re.fullmatch(r"feedback/[\w%-]+\.html", value), value
         if tag not in VOID:
             self.open.append(tag)
 
@@ -56,8 +58,7 @@ def test_a_student_reads_the_mistake_the_evidence_a_hint_and_the_points():
     assert "0.76 of 10 points" in text
     assert "The scores are not scaled" in text
     assert "What gave it away: <b>&" in text
-    assert "A hint. Look at d_k ." in text
-    assert "cell 4" in text
+    assert "cell 4 from the top" in text
     assert "softmax: not yet" not in text  # the heading says it
 
 
@@ -101,7 +102,7 @@ def test_whatever_a_student_wrote_is_escaped():
     assert not found.tags & {"script", "img", "a", "iframe", "link", "b<"}
     assert found.tags <= {
         *("html", "head", "meta", "title", "style", "body", "section", "div", "span"),
-        *("h1", "h2", "p", "b", "code", "pre"),
+        *("h1", "h2", "h3", "p", "b", "code", "pre", "em"),
     }
 
 
@@ -121,6 +122,45 @@ def test_what_turns_a_line_round_is_marked():
 def test_tables_in_a_text_keep_their_columns():
     html = page.prose("Yours:\n  1  2\n  3  4\nNot so.")
     assert html == "<p>Yours:</p>\n<pre>  1  2\n  3  4</pre>\n<p>Not so.</p>"
+
+
+def test_values_stand_as_check_shows_them():
+    said = "Differs in X.\nX =\n[[1. 2.]\n [3. 4.]]\nyours[0] = 4\nexpected[0] = 5"
+    html = page.prose(said)
+    assert html.startswith("<p>Differs in X.</p>\n<pre>X =\n[[1. 2.]\n [3. 4.]]\n")
+    assert html.endswith("yours[0] = 4\nexpected[0] = 5</pre>")
+    assert page.prose("[0, 1] is wrong.") == "<p>[0, 1] is wrong.</p>"
+
+
+def test_what_a_hint_stresses_is_stressed_and_code_is_left_alone():
+    assert page.inline("each *column* of `a * b * c`") == (
+        "each <em>column</em> of <code>a * b * c</code>"
+    )
+    for plain in ("2 * 3 * 4", "a*b*c", "**kwargs and **more"):
+        assert page.inline(plain) == plain
+
+
+def test_a_general_hint_is_for_where_no_mistake_was_named():
+    """Who only forgot the root is not sent back to the first step."""
+    open_ = grade(points=0, status="differs", hint="Look at `d_k`.")
+    assert "A hint. Look at d_k ." in text_of(a_class(graded("ada", open_)), "ada")
+    assert "A hint." not in text_of(SMALL, "Ada")
+
+
+def test_each_lesson_has_its_heading_and_one_that_is_not_there_is_told():
+    away = "Mail/Ben_4821007_assignsubmission_file/my masks.ipynb"
+    both = a_class(
+        graded("ada", grade(), where="a/01.ipynb"),
+        graded("ada", grade("causal", 0, 500, "law"), where=away),
+        graded("ben", grade("causal"), where="b/03.ipynb"),
+    )
+    text = text_of(both, "ada")
+    assert "Lesson 01 Your file: 01.ipynb" in text
+    assert "Lesson 03 Your file: my masks.ipynb" in text
+    assert "assignsubmission" not in text
+    assert 'hint("causal")' in text
+    assert "is here" not in text
+    assert "Nothing of lesson 01 is here" in text_of(both, "ben")
 
 
 def test_a_text_without_end_is_cut():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from attnlib import exercises
 from attnlib.grading import letters
 from attnlib.grading.grades import Grade, Graded
 from attnlib.grading.plan import Person
@@ -37,6 +38,10 @@ class Whole:
         """Whether there is anything to count: no file, no zero."""
         return any(grade.counts for grade in self.grades)
 
+    def of_lesson(self, lesson: int) -> tuple[Grade, ...]:
+        """The grades for one lesson; none where nothing was read of it."""
+        return tuple(one for one in self.grades if lesson_of(one) == lesson)
+
 
 @dataclass(frozen=True)
 class Class:
@@ -57,9 +62,20 @@ class Class:
         for student, there in files.items():
             yield Whole(student, tuple(there))
 
+    def lessons(self) -> list[int]:
+        """The lessons of which anybody has a grade."""
+        numbers = {lesson_of(grade) for one in self.graded for grade in one.grades}
+        return sorted(number for number in numbers if number is not None)
+
     def person(self, student: str) -> Person:
         """Who a student is to a school's system."""
         return self.people.get(student, Person(student, student))
+
+
+def lesson_of(grade: Grade) -> int | None:
+    """The lesson of an exercise; None if nobody knows it any more."""
+    known = grade.exercise in exercises.names()
+    return exercises.get(grade.exercise).lesson if known else None
 
 
 def in_order(graded: Iterable[Graded]) -> list[Graded]:

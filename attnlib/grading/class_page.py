@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from attnlib.grading import separates
+from attnlib.grading import filenames, separates, went_wrong
 from attnlib.grading.class_of import Class, Whole
-from attnlib.grading.grades import Graded, shown
+from attnlib.grading.grades import Grade, Graded, shown
 from attnlib.grading.grades_csv import state
-from attnlib.grading.page import inline, page, rows, safe
-from attnlib.grading.pages import named
+from attnlib.grading.page import Link, chart, inline, page, rows, safe
 from attnlib.grading.separates import Separates
+from attnlib.grading.went_wrong import counted
 
 PART = "This is not all: {done} of the class are graded so far."
 KINDS = ("passed", "in part", "not yet", "not started", "not found", "not graded")
-MOST = 12  # bars in a chart; the table beside it holds all
-WIDE, HIGH, RIGHT = 480, 46, 64  # of a chart, in its own units
+FEEDBACK = "feedback"  # the folder of the students' pages, beside this one
 
 
 def content(all_: Class) -> bytes:
@@ -28,12 +27,13 @@ def _body(all_: Class) -> Iterator[str]:
     students = list(all_.students())
     yield f'<p class="soft">{safe(all_.title)}</p>'
     yield "<h1>The class</h1>"
-    yield f"<p>{_summary(students)}</p>"
+    yield f"<p>{_summary(students, all_.lessons())}</p>"
     if not all_.whole:
         yield f'<p class="some">{PART.format(done=len(students))}</p>'
     yield from _not_graded(all_.graded)
+    yield from _in_part(students, all_.lessons())
     yield '<h2 class="part">Which mistakes were made</h2>'
-    yield from _mistakes(students)
+    yield from went_wrong.content(students)
     found = separates.of_class(all_)
     if found:
         yield '<h2 class="part">How each exercise went</h2>'
@@ -41,7 +41,7 @@ def _body(all_: Class) -> Iterator[str]:
         yield '<h2 class="part">Which exercise tells students apart</h2>'
         yield from _separates(found)
     yield '<h2 class="part">All students</h2>'
-    yield _students(students)
+    yield _students(students, all_.lessons())
     notes = [*all_.notes, *_of_files(students), *_of_answers(students)]
     if notes:
         yield '<h2 class="part">Worth knowing</h2>'
@@ -69,14 +69,13 @@ def _of_answers(students: Sequence[Whole]) -> Iterator[str]:
                 yield f"{student.student}, {one.exercise}: {said}"
 
 
-def _summary(students: Sequence[Whole]) -> str:
+def _summary(students: Sequence[Whole], lessons: Sequence[int]) -> str:
     graded = [one for one in students if one.has_grades]
-    said = f"{_count(len(students), 'student')}, {len(graded)} graded."
+    said = f"{counted(len(students), 'student')}, {len(graded)} graded."
     if graded:
         shares = sorted(one.points * 100 // one.of for one in graded if one.of)
-        said += (
-            f" Half of them have {shares[len(shares) // 2]} % of the points or more."
-        )
+        said += f" Half of them have {shares[len(shares) // 2]} % of the points or more"
+        said += ", of those for what they handed in." if len(lessons) > 1 else "."
     return said
 
 
@@ -103,38 +102,21 @@ def _not_graded(graded: Sequence[Graded]) -> Iterator[str]:
         yield rows(("student", "exercise", "why"), failed)
 
 
+def _in_part(students: Sequence[Whole], lessons: Sequence[int]) -> Iterator[str]:
+    """Who has no grade of a lesson that others have one of: their sum is of less."""
+    there = [
+        (one.student, ", ".join(f"{n:02}" for n in lessons if not one.of_lesson(n)))
+        for one in students
+        if one.has_grades
+    ]
+    there = [row for row in there if row[1]]
+    if there:
+        yield f'<h2 class="part">Handed in only in part: {len(there)}</h2>'
+        yield rows(("student", "nothing read of lesson"), there)
+
+
 def _by_name(one: Graded) -> tuple[str, str]:
     return one.student.casefold(), one.where
-
-
-def _mistakes(students: Sequence[Whole]) -> Iterator[str]:
-    made: Counter[str] = Counter()
-    where: dict[str, set[str]] = {}
-    for student in students:
-        own: dict[str, set[str]] = {}
-        for grade in student.grades:
-            for key in grade.mistakes:
-                own.setdefault(key, set()).add(grade.exercise)
-        made.update(own.keys())
-        for key, names in own.items():
-            where.setdefault(key, set()).update(names)
-    if not made:
-        yield "<p>None that has a name.</p>"
-        return
-    order = sorted(made, key=lambda key: (-made[key], key))
-    total = sum(one.has_grades for one in students)
-    yield chart(
-        [(named(key), made[key], str(made[key])) for key in order[:MOST]],
-        total,
-        f"How many of {_count(total, 'student')} made each mistake",
-    )
-    if len(order) > MOST:
-        yield f'<p class="soft">The {MOST} most frequent; the table holds all.</p>'
-    body = [
-        (named(key), str(made[key]), ", ".join(sorted(where[key])), key)
-        for key in order
-    ]
-    yield rows(("mistake", "students", "in", "key"), body, [1])
 
 
 def _exercises(students: Sequence[Whole], found: Sequence[Separates]) -> Iterator[str]:
@@ -177,50 +159,37 @@ def _separates(found: Sequence[Separates]) -> Iterator[str]:
         "1 is always together, 0 is not at all. A class is small, so r is uncertain: "
         "the two numbers behind it say how much (95 %).</p>"
     )
+    if all(one.students < separates.FEWEST for one in found):
+        yield f"<p>{max(found, key=lambda one: one.students).sentence}</p>"
+        return
     yield rows(("exercise", ""), [(one.exercise, one.sentence) for one in found])
 
 
-def _students(students: Sequence[Whole]) -> str:
+def _students(students: Sequence[Whole], lessons: Sequence[int]) -> str:
     """The ones to look at first: unreadable, missing, then by name."""
+    files = filenames.of(one.student for one in students)
+    each = lessons if len(lessons) > 1 else ()
     order = {"unreadable": 0, "missing": 1, "graded": 2}
-    body = []
+    body: list[list[str | Link]] = []
     for one in sorted(students, key=lambda s: min(order[f.status] for f in s.files)):
-        states = ", ".join(dict.fromkeys(state(file) for file in one.files))
-        passed = sum(grade.status == "passed" for grade in one.grades)
-        points = shown(one.points) if one.has_grades else ""
-        of = shown(one.of) if one.has_grades else ""
-        done = f"{passed} of {len(one.grades)}" if one.grades else ""
-        body.append((one.student, states, points, of, done))
-    head = ("student", "status", "points", "of", "passed")
-    return rows(head, body, [2, 3, 4])
-
-
-def chart(bars: Sequence[tuple[str, float, str]], whole: float, title: str) -> str:
-    """Bars as SVG: the name above its bar, the number behind it.
-
-    Args:
-        bars: a name, a length, and the number as it is written.
-        whole: the length of a full bar.
-        title: what it shows.
-    """
-    room = WIDE - RIGHT
-    lines = []
-    for place, (name, length, number) in enumerate(bars):
-        top = place * HIGH
-        width = room * length / whole if whole else 0.0
-        short = name if len(name) <= 64 else name[:63] + "…"
-        lines.append(
-            f'<text x="0" y="{top + 16}">{safe(short)}</text>'
-            f'<rect class="rest" x="0" y="{top + 23}" width="{room}" height="14" '
-            f'rx="3"/><rect class="bar" x="0" y="{top + 23}" width="{width:.1f}" '
-            f'height="14" rx="3"/>'
-            f'<text x="{room + 8}" y="{top + 35}">{safe(number)}</text>'
+        states = ", ".join(
+            dict.fromkeys(state(file) for file in one.files if file.status != "graded")
         )
-    return (
-        f'<svg width="{WIDE}" viewBox="0 0 {WIDE} {len(bars) * HIGH}" role="img" '
-        f'aria-label="{safe(title)}"><title>{safe(title)}</title>{"".join(lines)}</svg>'
-    )
+        passed = sum(grade.status == "passed" for grade in one.grades)
+        points = _points(one.grades)
+        done = f"{passed} of {len(one.grades)}" if one.grades else ""
+        page_of = Link(one.student, f"{FEEDBACK}/{files[one.student]}.html")
+        parts = [_points(one.of_lesson(number)) for number in each]
+        body.append([page_of, states, *parts, points, done])
+    of_each = (f"lesson {number:02}" for number in each)
+    head = ("student", "status", *of_each, "points", "passed")
+    return rows(head, body, range(2, len(head)))
 
 
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}{'' if n == 1 else 's'}"
+def _points(grades: Sequence[Grade]) -> str:
+    """Points, such as 12 of 30; where nothing counts, no zero."""
+    there = [grade for grade in grades if grade.counts]
+    if not there:
+        return "–"
+    points, of = sum(one.points for one in there), sum(one.of for one in there)
+    return f"{shown(points)} of {shown(of)}"

@@ -10,7 +10,7 @@ from attnlib.grading.written import whole
 
 GRADES = "grades.csv"
 JOURNAL = "journal.jsonl"
-FEEDBACK, GRADESCOPE = "feedback", "gradescope"
+FEEDBACK, GRADESCOPE = class_page.FEEDBACK, "gradescope"
 
 
 def partial(all_: Class, out: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from attnlib.clinic import catalogue
-from attnlib.grading.class_of import Class, Whole
+from attnlib.grading.class_of import Class, Whole, lesson_of
 from attnlib.grading.grades import Grade, Graded, shown
 from attnlib.grading.page import inline, page, prose, safe
 
@@ -18,23 +18,30 @@ UNREADABLE = (
     "it in again, or show it to your teacher."
 )
 NOTHING = "There is nothing of yours to grade yet. That is no zero."
+NO_LESSON = (
+    "Nothing of lesson {:02} is here: it was not handed in, or could not be read. If "
+    "you did hand it in, tell your teacher."
+)
 STATES = {
     "passed": ("good", "Passed"),
     "not started": ("soft", "Not started yet"),
     "missing": ("soft", "Not found"),
     "ungraded": ("soft", "Not graded"),
 }
-MORE = "If you are stuck: `hint` in the notebook gives one hint after another."
+MORE = (
+    'If you are stuck: `hint("{}")` in a new cell of the notebook gives one hint after '
+    "another."
+)
 
 
 def content(student: Whole, all_: Class) -> bytes:
     """The page of one student."""
     name = all_.person(student.student).name or student.student
-    return page(f"{all_.title}: {name}", _body(student, name, all_.title))
+    return page(f"{all_.title}: {name}", _body(student, name, all_))
 
 
-def _body(student: Whole, name: str, title: str) -> Iterator[str]:
-    yield f'<p class="soft">{safe(title)}</p>'
+def _body(student: Whole, name: str, all_: Class) -> Iterator[str]:
+    yield f'<p class="soft">{safe(all_.title)}</p>'
     yield f"<h1>{safe(name)}</h1>"
     if student.has_grades:
         yield (
@@ -44,8 +51,12 @@ def _body(student: Whole, name: str, title: str) -> Iterator[str]:
         yield f"<p>{greeting(student)}</p>"
     for file in student.files:
         yield from _file(file)
-    if any(_open(grade) for grade in student.grades):
-        yield f'<p class="soft">{inline(MORE)}</p>'
+    for number in all_.lessons() if student.has_grades else ():
+        if not student.of_lesson(number):
+            yield f'<p class="soft">{NO_LESSON.format(number)}</p>'
+    still = next((grade.exercise for grade in student.grades if _open(grade)), "")
+    if still:
+        yield f'<p class="soft">{inline(MORE.format(still))}</p>'
 
 
 def greeting(student: Whole) -> str:
@@ -70,8 +81,13 @@ def greeting(student: Whole) -> str:
 
 
 def _file(file: Graded) -> Iterator[str]:
-    if file.where:
-        yield f'<p class="soft">Your file: {safe(file.where)}</p>'
+    numbers = {lesson_of(grade) for grade in file.grades}
+    lesson = numbers.pop() if len(numbers) == 1 else None
+    if lesson is not None:
+        yield f'<h2 class="part">Lesson {lesson:02}</h2>'
+    if file.where:  # what lies around it is the teacher's archive, or the system's
+        name = file.where.rsplit("/", 1)[-1]
+        yield f'<p class="soft">Your file: {safe(name)}</p>'
     if file.status == "unreadable":
         yield f"<section>\n<p>{UNREADABLE}</p>\n{prose(file.problem)}\n</section>"
     elif file.status == "missing":
@@ -90,11 +106,10 @@ def _grade(grade: Grade) -> Iterator[str]:
     if grade.counts:
         points = f"<b>{shown(grade.points)}</b> {points}"
     yield (
-        f'<div class="top"><h2><code>{safe(grade.exercise)}</code></h2>'
+        f'<div class="top"><h3><code>{safe(grade.exercise)}</code></h3>'
         f'<span class="points">{points}</span></div>'
     )
-    where = f'<span class="soft"> · cell {grade.cell}</span>' if grade.cell else ""
-    yield f'<p class="state {kind}">{state}{where}</p>'
+    yield f'<p class="state {kind}">{state}{_place(grade)}</p>'
     if not grade.counts:
         yield f"<p>{UNGRADED}</p>"
         return
@@ -111,14 +126,21 @@ def _grade(grade: Grade) -> Iterator[str]:
     for note in grade.notes:
         if note not in grade.text:
             yield f'<p class="soft">{inline(note)}</p>'
-    if grade.hint:
+    if grade.hint and not grade.mistakes:  # a named one has said where to look
         yield f'<p class="hint"><b>A hint.</b> {inline(grade.hint)}</p>'
+
+
+def _place(grade: Grade) -> str:
+    """Where the answer stands; JupyterLab shows no such numbers, so: from the top."""
+    if not grade.cell:
+        return ""
+    return f'<span class="soft"> · cell {grade.cell} from the top</span>'
 
 
 def _without_name(grade: Grade) -> str:
     """What `check` says, without what stands above it already."""
     text = grade.text.removeprefix(f"{grade.exercise}: ")
-    for begin in ("not yet. ", "passed. "):
+    for begin in ("not yet. ", "passed. ", "not started yet. "):
         text = text.removeprefix(begin)
     return text[:1].upper() + text[1:]
 

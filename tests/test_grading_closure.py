@@ -112,6 +112,20 @@ def test_missing() -> None:
     assert given.notes == ("f stands inside another block, in cell 3.",)
 
 
+def test_where_an_answer_is_missing_it_is_told_what_was_not_read() -> None:
+    cells = [
+        {"cell_type": "markdown", "source": "def f(x):\n    return x"},
+        {"cell_type": "code", "source": "%%bash\nls"},
+        {"cell_type": "code", "source": "def g(x): return x"},
+    ]
+    given = read(json.dumps({"cells": cells}).encode())
+    assert answer(given, "f").notes == (
+        "Cell 1 is a markdown cell with a function in it; unread.",
+        "Cell 2 begins with %%bash, which defines no names; unread.",
+    )
+    assert answer(given, "g").notes == ()
+
+
 def test_a_missing_answer_under_another_name_is_told() -> None:
     given = found("def soft_max(x): return x", name="softmax")
     assert given.notes == ("There is a function soft_max in cell 1.",)

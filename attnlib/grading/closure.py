@@ -22,6 +22,7 @@ from attnlib.grading.statements import Program, Statement, program_of, trimmed
 
 MOST_STEPS = 200_000
 MOST_CHANGES = 2_000  # of one name
+MOST_UNREAD = 5  # notes on what was not read, where an answer is missing
 # What IPython gives to a notebook besides Python's own names.
 _GIVEN = {*dir(builtins), "display", "get_ipython", "In", "Out", "_", "__name__"}
 # Imports that bring torch: torch itself, and the parts of attnlib that stand on it.
@@ -88,7 +89,8 @@ def answer(
         note = f"Cell {last.cell}, {last.at}: {last.message}."
         return Answer(name, (), "syntax", (note,), last.cell, last.line)
     if not real and not found:
-        return Answer(name, (), "missing", tuple(spotted.alike(program, name)))
+        unread = (*notebook.notes, *program.notes)[:MOST_UNREAD]
+        return Answer(name, (), "missing", (*spotted.alike(program, name), *unread))
     if not real:
         stub = found[-1]
         piece = Piece(stub.cell, stub.line, stub.source)

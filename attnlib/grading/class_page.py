@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from attnlib.grading import filenames, separates, went_wrong
-from attnlib.grading.class_of import Class, Whole
+from attnlib.grading.class_of import Class, Whole, in_order
 from attnlib.grading.grades import Grade, Graded, shown
 from attnlib.grading.grades_csv import state
 from attnlib.grading.page import Link, chart, inline, page, rows, safe
@@ -85,14 +85,14 @@ def _not_graded(graded: Sequence[Graded]) -> Iterator[str]:
         ("unreadable", "Could not be read"),
         ("missing", "Not handed in"),
     ):
-        there = sorted((g for g in graded if g.status == status), key=_by_name)
+        there = [one for one in in_order(graded) if one.status == status]
         if there:
             yield f'<h2 class="part">{title}: {len(there)}</h2>'
             body = [(one.student, one.where, one.problem) for one in there]
             yield rows(("student", "file", "why"), body)
     failed = [
         (one.student, grade.exercise, grade.text)
-        for one in sorted(graded, key=_by_name)
+        for one in in_order(graded)
         for grade in one.grades
         if not grade.counts
     ]
@@ -113,10 +113,6 @@ def _in_part(students: Sequence[Whole], lessons: Sequence[int]) -> Iterator[str]
     if there:
         yield f'<h2 class="part">Handed in only in part: {len(there)}</h2>'
         yield rows(("student", "nothing read of lesson"), there)
-
-
-def _by_name(one: Graded) -> tuple[str, str]:
-    return one.student.casefold(), one.where
 
 
 def _exercises(students: Sequence[Whole], found: Sequence[Separates]) -> Iterator[str]:

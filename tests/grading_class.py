@@ -20,6 +20,7 @@ WRONG = grade(
     mistakes=("scale_missing",),
     hint="Look at `d_k`.",
     cell=4,
+    begins=" (`def softmax(x):`)",
 )
 
 

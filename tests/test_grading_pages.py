@@ -58,7 +58,7 @@ def test_a_student_reads_the_mistake_the_evidence_a_hint_and_the_points():
     assert "0.76 of 10 points" in text
     assert "The scores are not scaled" in text
     assert "What gave it away: <b>&" in text
-    assert "cell 4 from the top" in text
+    assert "cell 4 from the top ( def softmax(x): )" in text
     assert "softmax: not yet" not in text  # the heading says it
 
 
@@ -92,6 +92,8 @@ def test_whatever_a_student_wrote_is_escaped():
         mistakes=(EVIL,),
         hint=EVIL,
         notes=(EVIL,),
+        cell=1,
+        begins=f" (`{EVIL}`)",
     )
     all_ = a_class(
         graded(EVIL, wrong, where=f"{EVIL}.ipynb"),

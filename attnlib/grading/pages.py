@@ -131,10 +131,11 @@ def _grade(grade: Grade) -> Iterator[str]:
 
 
 def _place(grade: Grade) -> str:
-    """Where the answer stands; JupyterLab shows no such numbers, so: from the top."""
+    """Where the answer stands, and how it begins: JupyterLab shows no such numbers."""
     if not grade.cell:
         return ""
-    return f'<span class="soft"> · cell {grade.cell} from the top</span>'
+    where = inline(f" · cell {grade.cell} from the top{grade.begins}")
+    return f'<span class="soft">{where}</span>'
 
 
 def _without_name(grade: Grade) -> str:

@@ -92,6 +92,22 @@ def test_who_handed_in_less_is_told_with_the_points_of_each_lesson():
     assert "only in part" not in text_of(a_class(graded("ben", grade())))
 
 
+def test_who_handed_in_another_lesson_than_the_class_is_told():
+    """Where no lesson was asked for, each file is graded for its own."""
+    first, third = grade(), grade("causal", 250, 500, "law")
+    class_ = [graded("ada", first), graded("bob", third), graded("eve", first)]
+    start = graded("zoe", grade("weighted_mean"))
+    text = text_of(a_class(*class_, start, graded("mia", first)))
+    said = "{0}: {0}.ipynb is graded for lesson {1}, and the class handed in 01. Is it "
+    for name, lesson in (("bob", "03"), ("zoe", "00")):
+        assert said.format(name, lesson) + "the right file?" in text
+    text = text_of(a_class(*class_))
+    assert "Handed in only in part: 1 student nothing read of lesson bob 01" in text
+    assert a_class(*class_).lessons() == [1]  # the others lack nothing
+    assert a_class(*class_[:2]).lessons() == [1, 3]  # who is right?
+    assert "the right file" not in text_of(a_class(*class_[:2]))
+
+
 def test_names_lead_to_the_feedback(tmp_path):
     names = ["A b", "a b", "李明", "x/../y?#%"]
     outputs.everything(a_class(*(graded(name, grade()) for name in names)), tmp_path)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from attnlib import exercises
 from attnlib.grading import letters
@@ -63,9 +65,21 @@ class Class:
             yield Whole(student, tuple(there))
 
     def lessons(self) -> list[int]:
-        """The lessons of which anybody has a grade."""
-        numbers = {lesson_of(grade) for one in self.graded for grade in one.grades}
-        return sorted(number for number in numbers if number is not None)
+        """The lessons that half of those with grades handed in, or more of them.
+
+        What fewer handed in may be a slip of theirs: to the others nothing is missing.
+        """
+        return self._lessons
+
+    @cached_property
+    def _lessons(self) -> list[int]:
+        own = [
+            {lesson_of(grade) for grade in student.grades}
+            for student in self.students()
+            if student.has_grades
+        ]
+        count = Counter(lesson for lessons in own for lesson in lessons)
+        return sorted(n for n in count if n is not None and 2 * count[n] >= len(own))
 
     def person(self, student: str) -> Person:
         """Who a student is to a school's system."""

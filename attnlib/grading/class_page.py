@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from attnlib.grading import filenames, separates, went_wrong
-from attnlib.grading.class_of import Class, Whole, in_order
+from attnlib.grading.class_of import Class, Whole, in_order, lesson_of
 from attnlib.grading.grades import Grade, Graded, shown
 from attnlib.grading.grades_csv import state
 from attnlib.grading.page import Link, chart, inline, page, rows, safe
@@ -42,17 +42,26 @@ def _body(all_: Class) -> Iterator[str]:
         yield from _separates(found)
     yield '<h2 class="part">All students</h2>'
     yield _students(students, all_.lessons())
-    notes = [*all_.notes, *_of_files(students), *_of_answers(students)]
+    notes = [*all_.notes, *_of_files(students, all_.lessons())]
+    notes += _of_answers(students)
     if notes:
         yield '<h2 class="part">Worth knowing</h2>'
         items = "".join(f"<li>{inline(note)}</li>" for note in notes)
         yield f"<ul>{items}</ul>"
 
 
-def _of_files(students: Sequence[Whole]) -> Iterator[str]:
-    """Files in which nothing stands that was asked for."""
+def _of_files(students: Sequence[Whole], lessons: Sequence[int]) -> Iterator[str]:
+    """Files in which nothing stands that was asked for, and those of another lesson."""
+    class_ = " and ".join(f"{number:02}" for number in lessons)
     for student in students:
         for file in student.files:
+            own = {n for n in map(lesson_of, file.grades) if n is not None}
+            if lessons and own and own.isdisjoint(lessons):
+                yield (
+                    f"{student.student}: {file.where} is graded for lesson "
+                    f"{min(own):02}, and the class handed in {class_}. "
+                    "Is it the right file?"
+                )
             if file.grades and all(one.status == "missing" for one in file.grades):
                 yield (
                     f"{student.student}: none of the exercises is in {file.where}. "

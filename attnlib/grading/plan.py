@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from attnlib.grading import letters, roster
+from attnlib.grading import letters, roster, told_inside
 from attnlib.grading.folder import Handed
 from attnlib.grading.grades import Graded
 from attnlib.grading.roster import Student
@@ -54,7 +54,8 @@ def make(
 
     Of several files of one student that could be the one of this lesson, it is the one
     whose name says so, else one whose name says nothing, else the only one there is;
-    of several, the newest.
+    of several, the newest. What stands in a file tells its lesson where its name does
+    not: two renamed lessons are two, and a renamed copy is no second one.
 
     Args:
         handed: what `folder.find` found.
@@ -133,11 +134,23 @@ def _told_apart(handed: Sequence[Handed]) -> list[str]:
     ]
 
 
+def _by_lesson(there: Sequence[Handed]) -> dict[int | None, Handed]:
+    """Of each lesson the file that counts: one that can be read before one that cannot,
+    one whose name says the lesson before one that only holds it, then the newest."""
+
+    def weight(one: Handed) -> tuple[bool, bool, float, str]:
+        return not one.problem, one.lesson is not None, one.when, one.where
+
+    several = len(there) > 1  # else nothing is gained by looking into it
+    return {
+        told_inside.lesson_of(one) if several else one.lesson: one
+        for one in sorted(there, key=weight)
+    }
+
+
 def _of_lesson(there: Sequence[Handed], lesson: int | None) -> tuple[list[Handed], str]:
     """The files that count, and why there is none."""
-    newest: dict[int | None, Handed] = {}
-    for one in sorted(there, key=lambda one: (not one.problem, one.when, one.where)):
-        newest[one.lesson] = one
+    newest = _by_lesson(there)
     if lesson is None:
         kept = list(newest.values())
         return [one for one in kept if not one.problem] or kept[-1:], ""

@@ -137,17 +137,20 @@ def origins(paths: Sequence[Parts]) -> list[Origin]:
     """
     known = [_by_system(path) for path in paths]
     others = [path for path, found in zip(paths, known, strict=True) if not found]
-    places = [found.place for found in known if found]
-    depth = min(places) if places else _depth(others)
-    tops = {path[min(depth, len(path) - 1)] for path in others}
-    names = dict(zip(sorted(tops), _names(sorted(tops)), strict=True))
+    # The folders and archives in which a system's names stand. Who lies there without
+    # one is named at that depth; beside them lies, say, who sent a mail.
+    ways = {p[: found.place] for p, found in zip(paths, known, strict=True) if found}
+    around = [[len(way) for way in ways if path[: len(way)] == way] for path in others]
+    beside = [path for path, there in zip(others, around, strict=True) if not there]
+    alone = _depth(beside)
+    tops = {
+        path: path[min(max(there, default=alone), len(path) - 1)]
+        for path, there in zip(others, around, strict=True)
+    }
+    different = sorted(set(tops.values()))
+    names = dict(zip(different, _names(different), strict=True))
     return [
-        found
-        or Origin(
-            names[path[min(depth, len(path) - 1)]],
-            lesson=lesson_of(path),
-            file=path[-1],
-        )
+        found or Origin(names[tops[path]], lesson=lesson_of(path), file=path[-1])
         for path, found in zip(paths, known, strict=True)
     ]
 

@@ -1,10 +1,9 @@
-"""Tells all that stands in its environment and its arguments."""
+"""Tells what stands in its environment and its arguments, secrets first."""
 
 import os
 import sys
 
 
 def answer(*args):
-    known = ("PATH", "LANG", "HOME", "PWD", "LC_CTYPE", "OMP_NUM_THREADS")
-    said = [v for k, v in os.environ.items() if k not in known]
-    raise ValueError(" ".join([*said, *sys.argv]))
+    names = sorted(os.environ, key=lambda name: "SECRET" not in name)
+    raise ValueError(" ".join([os.environ[name] for name in names] + sys.argv))

@@ -349,3 +349,20 @@ def test_torch_is_loaded_where_it_is_needed():
     )
     graded(handed, "softmax", session=session)
     assert asked == [False, True]
+
+
+def test_one_slip_that_costs_two_answers_is_told():
+    upside = """def causal(n_q, n_k=None):
+    return np.triu(np.ones((n_q, n_k or n_q)), 1) > 0"""
+    both = """def padding_and_causal(lengths, n_q, n_k):
+    real = np.arange(n_k) < np.asarray(lengths)[:, None]
+    return real[:, None, None, :] & causal(n_q, n_k)"""
+    names = "causal", "padding_and_causal", "document_mask"
+    first, second, third = graded(
+        notebook("import numpy as np", upside, both, solution(names[2])), *names
+    ).grades
+    leans = "It uses your `causal`, which is not right yet: mend that first"
+    assert leans in second.text
+    assert "It uses" not in first.text + third.text
+    alone = notebook("import numpy as np", solution("causal"), both.replace("<", "<="))
+    assert "It uses" not in graded(alone, *names[:2]).grades[1].text

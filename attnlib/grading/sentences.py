@@ -47,6 +47,16 @@ def not_started(name: str) -> str:
     return NOT_STARTED.format(name=name)
 
 
+def leans_on(names: Sequence[str]) -> str:
+    """Why an answer may be wrong that has no mistake of its own."""
+    listed = text.listed([f"`{name}`" for name in names])
+    right, it = ("is", "that") if len(names) == 1 else ("are", "those")
+    return (
+        f"It uses your {listed}, which {right} not right yet: mend {it} first, then "
+        "look at this one again."
+    )
+
+
 def syntax(name: str, notes: Sequence[str]) -> str:
     return text.not_yet(name, " ".join(["Its cell cannot be read by Python.", *notes]))
 

@@ -24,6 +24,7 @@ from attnlib.exercises.judging import Verdict
 from attnlib.grading import closure, notebook, points, sentences
 from attnlib.grading.channel import Lost
 from attnlib.grading.grades import Grade, Graded, Status
+from attnlib.grading.lessons import seems_bound
 from attnlib.grading.packing import LARGEST
 from attnlib.grading.remote import MISSING, Line, Remote, Wish, define
 
@@ -34,6 +35,9 @@ class Session(Protocol):
     def exercise(self) -> AbstractContextManager[Line]:
         """A line to a new child."""
 
+
+# Where nothing wrong was computed; a syntax error is told by a note already.
+NOT_WRONG = ("passed", "not started", "missing", "syntax", "ungraded")
 
 NewSession = Callable[[bool], AbstractContextManager[Session]]
 
@@ -97,7 +101,8 @@ def grade(
             _without_places(grader.grade(exercise, answer))
             for exercise, answer in zip(exercises, answers, strict=True)
         ]
-    graded = Graded(handed.student, handed.where, "graded", "", tuple(grades))
+    told = tuple(_leaning(answers, grades))
+    graded = Graded(handed.student, handed.where, "graded", "", told)
     return replace(graded, seconds=_since(begin))
 
 
@@ -105,6 +110,20 @@ def _without_places(grade: Grade) -> Grade:
     """The same words at every run, so that two can be compared."""
     notes = tuple(sentences.without_places(note) for note in grade.notes)
     return replace(grade, text=sentences.without_places(grade.text), notes=notes)
+
+
+def _leaning(
+    answers: Sequence[closure.Answer], grades: Sequence[Grade]
+) -> Iterator[Grade]:
+    """Where an answer uses another one that is wrong, say so: one slip, lost twice."""
+    wrong = {one.exercise for one in grades if one.status not in NOT_WRONG}
+    for answer, grade in zip(answers, grades, strict=True):
+        used = {name for piece in answer.pieces for name in seems_bound(piece.source)}
+        others = sorted(used & wrong - {grade.exercise})
+        if others and grade.exercise in wrong:
+            said = f"{grade.text}\n{sentences.leans_on(others)}"
+            grade = replace(grade, text=said)
+        yield grade
 
 
 def _since(begin: float) -> float:

@@ -2,7 +2,7 @@
 
 Lab runs on a free port of 127.0.0.1 with a token, on copies of the notebooks, with
 settings of its own: nothing of the user's Lab is read or changed. The process is
-stopped by its handle. Every request that would leave 127.0.0.1 is stopped and noted.
+stopped by its handle. Whatever would leave 127.0.0.1 is stopped and noted.
 """
 
 from __future__ import annotations
@@ -28,14 +28,22 @@ ALL_READY = """() =>
   [...document.querySelectorAll('.jp-OutputArea .attn')].every(figure =>
     (figure.dataset.ready || !figure.matches('.attnlib-workbench, [data-attn]')) &&
     figure.closest('.jp-RenderedHTMLCommon'))"""
+# Milliseconds. Playwright would look at every frame, and so let the page draw sixty of
+# them a second, with no graphics card: that took more than all of Lab.
+POLL = 20
 # What Chromium and Lab say about themselves, not about our figures.
 NOT_OURS = (
     "favicon",
     "jupyterlab-jupytext",
     "WebSocket",
     "jupyter.widget-view+json",  # Lab warns before the widget manager is there
-    "net::ERR_FAILED",  # our own stopping of outside requests; they are tested apart
+    # Our own stopping of outside requests, which are tested apart.
+    *("net::ERR_NAME_NOT_RESOLVED", "net::ERR_INTERNET_DISCONNECTED"),
 )
+# The browser itself finds no other host, not even one that is given by its number. A
+# handler for each request would do so, too, and switch off the browser's cache.
+ONLY_HERE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+HERE = ("http://127.0.0.1:", "ws://127.0.0.1:", "file:", "data:", "blob:")
 
 
 @dataclass
@@ -140,6 +148,7 @@ def chromium() -> Iterator[Any]:
 
     with sync_playwright() as playwright:
         flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        flags.append(ONLY_HERE)
         browser = playwright.chromium.launch(
             executable_path=find_browser(), headless=True, args=flags
         )
@@ -150,31 +159,41 @@ def chromium() -> Iterator[Any]:
 
 
 @contextmanager
-def watched(browser: Any, **context: Any) -> Iterator[Watched]:
-    """A fresh page that may only talk to 127.0.0.1 and to files."""
-    session = browser.new_context(viewport={"width": 1280, "height": 1000}, **context)
-    result = Watched(session.new_page())
+def profile(browser: Any, **options: Any) -> Iterator[Any]:
+    """What one learner's browser keeps from page to page, such as Lab's own files."""
+    kept = browser.new_context(viewport={"width": 1280, "height": 1000}, **options)
+    try:
+        yield kept
+    finally:
+        kept.close()
 
-    def gate(route: Any) -> None:
-        url = route.request.url
-        if url.startswith(("http://127.0.0.1:", "file:", "data:", "blob:")):
-            route.continue_()
-        else:
+
+@contextmanager
+def watched(home: Any, **options: Any) -> Iterator[Watched]:
+    """A fresh page of a profile, or of a browser in a profile of its own."""
+    if hasattr(home, "new_context"):
+        with profile(home, **options) as own, watched(own) as result:
+            yield result
+        return
+    page = home.new_page()
+    result = Watched(page)
+
+    def note(url: str) -> None:
+        if not url.startswith(HERE):
             result.outside.append(url)
-            route.abort()
 
     def complain(kind: str, text: str) -> None:
         if not any(words in text for words in NOT_OURS):
             result.complaints.append(f"{kind}: {text[:400]}")
 
-    session.route("**/*", gate)
-    page = result.page
+    page.on("request", lambda request: note(request.url))
+    page.on("websocket", lambda socket: note(socket.url))
     page.on("console", lambda m: m.type == "error" and complain("console", m.text))
     page.on("pageerror", lambda error: complain("page", str(error)))
     try:
         yield result
     finally:
-        session.close()
+        page.close()
 
 
 def eventually(page: Any, what: str, js: str, arg: Any = None) -> None:
@@ -182,7 +201,7 @@ def eventually(page: Any, what: str, js: str, arg: Any = None) -> None:
     from playwright.sync_api import TimeoutError as Late
 
     try:
-        page.wait_for_function(js, arg=arg, timeout=60_000)
+        page.wait_for_function(js, arg=arg, timeout=60_000, polling=POLL)
     except Late:
         raise AssertionError(f"{what}: not within a minute") from None
 
@@ -249,6 +268,7 @@ def run_all(watch: Watched, running: Lab, notebook: str, timeout: float = 180) -
         || (window.calm !== null && performance.now() - window.calm > 5000);
     }}""",
         timeout=1000 * timeout,
+        polling=10 * POLL,
     )
     # Lab shows no star while a long cell prints, and between two cells the kernel is
     # idle for a moment: it is done when it has been idle for a second.

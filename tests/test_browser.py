@@ -2,13 +2,12 @@
 
 For each lesson, and for one notebook with a figure of each kind: open it as a fresh
 clone would (nothing trusted, no kernel), then run all, then move every control from
-the keyboard, then look at the exported page. Pictures go to build/screens.
+the keyboard. Pictures go to build/screens. test_browser_exported.py has exported pages.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,9 +22,11 @@ from browser import (
     find_browser,
     lab,
     open_notebook,
+    profile,
     run_all,
     watched,
 )
+from figure_hands import choose, faint_texts, slide, walk, work
 
 pytestmark = [
     pytest.mark.skipif(
@@ -70,9 +71,15 @@ def browser() -> Iterator[Any]:
         yield started
 
 
+@pytest.fixture(scope="module")
+def learner(browser: Any) -> Iterator[Any]:
+    with profile(browser) as kept:  # Lab's files are fetched once for all lessons
+        yield kept
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_a_lesson_in_lab(name: str, running: Lab, browser: Any) -> None:
-    with watched(browser) as watch:
+def test_a_lesson_in_lab(name: str, running: Lab, learner: Any) -> None:
+    with watched(learner) as watch:
         page = watch.page
         open_notebook(watch, running, name)
         as_cloned(page)
@@ -98,6 +105,20 @@ def test_a_lesson_in_lab(name: str, running: Lab, browser: Any) -> None:
         assert page.locator(".jp-Notebook .jp-Cell").count() == cells
         shots(page, Path(name).stem)
         assert watch.outside == []
+        assert watch.complaints == []
+
+
+def test_what_leaves_this_machine_is_noted_and_stopped(browser: Any) -> None:
+    with watched(browser) as watch:
+        failed: list[tuple[str, str]] = []
+        watch.page.on("requestfailed", lambda r: failed.append((r.url, r.failure)))
+        away = ["http://example.com/a", "http://127.0.0.2:8/b"]
+        for url in away:
+            watch.page.evaluate("url => fetch(url).catch(() => 0)", url)
+        watch.page.evaluate("new WebSocket('ws://127.0.0.2:8/c')")
+        eventually(watch.page, "a turn of the page", "() => true")
+        assert failed == [(url, "net::ERR_NAME_NOT_RESOLVED") for url in away]
+        assert watch.outside == [*away, "ws://127.0.0.2:8/c"]
         assert watch.complaints == []
 
 
@@ -160,128 +181,11 @@ COLOURLESS = """figure => {
 }"""
 
 
-# What a slider changes: the panels of an explorer, the charts of the patient shown.
-PICTURE = ".attn-panels, .attn-ward:not([hidden])"
-
-
-def slide(page: Any, slider: Any) -> None:
-    """Arrow keys, Home and End change the picture, and nothing else on the page."""
-    assert slider.is_enabled()
-    figure = slider.locator("xpath=ancestor::*[contains(@class, 'attn ')][1]")
-    others = page.locator(PICTURE).all_text_contents()
-    seen, last = {}, int(slider.get_attribute("max"))
-    slider.focus()
-    places = {"Home": 0, "ArrowRight": 1, "End": last, "ArrowLeft": last - 1}
-    for key, at in places.items():
-        page.keyboard.press(key)
-        assert int(slider.input_value()) == at, f"{key} did not reach the slider"
-        shown = figure.locator(PICTURE).inner_html()
-        assert seen.setdefault(at, shown) == shown  # the same place, the same picture
-        assert figure.locator("output").text_content()
-    assert len(set(seen.values())) > 1
-    now = page.locator(PICTURE).all_text_contents()
-    assert sum(a != b for a, b in zip(others, now, strict=True)) <= 1
-
-
-def choose(page: Any, select: Any) -> None:
-    """Each choice shows charts of its own, and says whose they are."""
-    assert select.is_enabled()
-    figure = select.locator("xpath=ancestor::*[contains(@class, 'attn ')][1]")
-    seen = []
-    for name in select.locator("option").all_text_contents():
-        select.select_option(name)
-        shown = figure.locator(PICTURE)
-        assert shown.count() == 1
-        assert (shown.get_attribute("aria-label") or "").endswith(f" {name}")
-        seen.append(shown.inner_html())
-    assert len(set(seen)) == len(seen) > 1
-
-
-def walk(page: Any, figure: Any) -> None:
-    """The arrows move from cell to cell, and the note names where the element is."""
-    cell = figure.locator('td[tabindex="0"]').first
-    cell.focus()
-    before = figure.locator(".attn-note").text_content()
-    page.keyboard.press("ArrowRight")
-    after = figure.locator(".attn-note").text_content()
-    assert before != after
-    assert figure.locator("td.k").count() >= 2
-    figure.locator("tbody td").last.click()
-    assert figure.locator(".attn-note").text_content() != after
-
-
-def replies(bench: Any) -> int:
-    return int(bench.get_attribute("data-replies") or 0)
-
-
-def answered(page: Any, bench: Any, before: int) -> None:
-    eventually(
-        page,
-        "the kernel answers",
-        "([bench, before]) => Number(bench.dataset.replies || 0) > before",
-        [bench.element_handle(), before],
-    )
-
-
-def work(page: Any, bench: Any) -> None:
-    """Every cell can be edited from the keyboard, and the results follow."""
-    results = bench.locator(".attn-out")
-    first = results.text_content()
-    for table in bench.locator(".attn-in table").all():
-        pictures = {results.text_content()}
-        for cell in table.locator("td > input, td > button").all():
-            before = replies(bench)
-            cell.focus()
-            number = cell.get_attribute("type") == "number"
-            page.keyboard.press("ArrowUp" if number else "Space")
-            answered(page, bench, before)
-            pictures.add(results.text_content())
-        assert len(pictures) > 1, "no edit of this table changed a result"
-    reset = bench.get_by_role("button", name="Reset")
-    before = replies(bench)
-    reset.press("Enter")
-    answered(page, bench, before)
-    assert results.text_content() == first
-    for box in bench.locator("input[type=number]").all()[:1]:
-        for entry in ("", "1e999"):
-            box.fill(entry)
-            assert box.get_attribute("aria-invalid") == "true"
-            assert "no finite number" in bench.locator(".attn-bad").text_content()
-            assert results.text_content() == first
-        before = replies(bench)
-        reset.press("Enter")
-        answered(page, bench, before)
-        assert bench.locator(".attn-bad").text_content() == ""
-        before = replies(bench)
-        box.fill("1e308")
-        answered(page, bench, before)
-        assert "infinite or NaN" in bench.locator(".attn-bad").text_content()
-        assert max(map(len, bench.locator(".attn-out td").all_text_contents())) < 12
-        before = replies(bench)
-        reset.press("Enter")
-        answered(page, bench, before)
-        assert bench.locator(".attn-bad").text_content() == ""
-        value = box.input_value()
-        box.hover()
-        box.focus()
-        page.mouse.wheel(0, 100)
-        page.wait_for_timeout(300)
-        assert box.input_value() == value, "the wheel changed a number"
-    for row in bench.locator("th > button").all():
-        row.press("Enter")
-        told = bench.locator(".attn-say").text_content()
-        assert row.text_content() in told
-        assert bench.locator("tr.attn-row").count() >= 2
-    for preset in bench.locator(".attn-tools button").all()[:-1]:
-        preset.press("Enter")
-        assert preset.get_attribute("aria-pressed") == "true"
-
-
-def test_a_learner_comes_back(running: Lab, browser: Any) -> None:
+def test_a_learner_comes_back(running: Lab, learner: Any) -> None:
     """Saved and opened again: explorers move at once, benches say what to do."""
     name = "again.ipynb"
     shutil.copy(running.folder / "figures.ipynb", running.folder / name)
-    with watched(browser) as watch:
+    with watched(learner) as watch:
         page = watch.page
         open_notebook(watch, running, name)
         run_all(watch, running, name)
@@ -302,7 +206,7 @@ def test_a_learner_comes_back(running: Lab, browser: Any) -> None:
             "() => document.querySelector('.attn-bench .attn-bad').textContent"
             ".startsWith('The kernel does not answer.')",
         )
-    with watched(browser) as watch:
+    with watched(learner) as watch:
         open_notebook(watch, running, name)
         for slider in watch.page.locator(".attn input[type=range]").all():
             slide(watch.page, slider)
@@ -325,53 +229,3 @@ def test_the_same_figures_on_a_dark_page(
         for index, figure in enumerate(w.page.locator(".attn").all()):
             figure.screenshot(path=SCREENS / f"dark-{index}.png")
             assert faint_texts(figure) == []
-
-
-def faint_texts(figure: Any) -> list[str]:
-    """Texts in cells whose colours are nearer than 4.5 : 1, as they are drawn."""
-    found: list[str] = figure.evaluate(
-        """figure => {
-      const numbers = text => text.match(/[\\d.e+-]+/g).map(Number);
-      const part = v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
-      const light = rgb => .2126 * part(rgb[0]) + .7152 * part(rgb[1])
-        + .0722 * part(rgb[2]);
-      const read = text => text.startsWith('color(')
-        ? numbers(text.replace('color(srgb', '')) : numbers(text).map(v => v / 255);
-      const bad = [];
-      for (const cell of figure.querySelectorAll('.attn-m tbody td:not(.o)')) {
-        const style = getComputedStyle(cell);
-        const back = read(style.backgroundColor);
-        if (!cell.textContent || cell.firstElementChild || back[3] < 1) continue;
-        const [a, b] = [light(read(style.color)), light(back)];
-        const contrast = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
-        if (contrast < 4.5) bad.push(`${cell.textContent} ${contrast.toFixed(2)}`);
-      }
-      return bad;
-    }"""
-    )
-    return found
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_an_exported_page(
-    name: str, running: Lab, browser: Any, tmp_path: Path
-) -> None:
-    """nbconvert's page moves without a server, a kernel or a network."""
-    import nbformat
-    from nbconvert import HTMLExporter
-
-    stored = ROOT / "notebooks" / name if name in LESSONS else running.folder / name
-    html, _ = HTMLExporter().from_notebook_node(nbformat.read(stored, 4))
-    # nbconvert's own MathJax and require.js come from a network; ours needs none.
-    html = re.sub(r'<script src="https?://[^"]*"></script>', "", html)
-    page_file = tmp_path / "page.html"
-    page_file.write_text(html, encoding="utf-8")
-    with watched(browser, offline=True) as watch:
-        watch.page.goto(page_file.as_uri())
-        for slider in watch.page.locator(".attn input[type=range]").all():
-            slide(watch.page, slider)
-        for figure in watch.page.locator(".attn-live").all():
-            walk(watch.page, figure)
-        for figure in watch.page.locator(".attn").all():
-            assert faint_texts(figure) == []
-        assert [c for c in watch.complaints if "MathJax" not in c] == []

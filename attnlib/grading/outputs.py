@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attnlib.grading import class_page, filenames, grades_csv, lms, pages
+from attnlib.grading import class_page, filenames, grades_csv, lms, moodle_zip, pages
 from attnlib.grading.class_of import Class
 from attnlib.grading.written import whole
 
@@ -41,3 +41,6 @@ def everything(all_: Class, out: Path) -> None:
     whole(out / "class.html", class_page.content(all_))
     whole(out / "canvas.csv", lms.canvas(all_))
     whole(out / "moodle.csv", lms.moodle(all_))
+    archive = moodle_zip.content(all_)
+    if archive:  # the class came from Moodle
+        whole(out / "moodle_feedback.zip", archive)

@@ -112,6 +112,48 @@ def test_the_proxy_is_locked_and_names_no_host() -> None:
     assert "resolved" not in text
 
 
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ("npm error code ENOTFOUND", "a thing could not be downloaded, because"),
+        (
+            "ERROR: ... NewConnectionError(...)\nERROR: No matching distribution",
+            "a thing could not be downloaded, because",
+        ),
+        ("OSError: [Errno 28] No space left on device", "there is not enough disk"),
+        ("one\nERROR: two\nthree", "a thing failed: ERROR: two"),
+        ("one\nthree", "a thing failed: three"),
+        ("", "a thing failed: it gave no message"),
+    ],
+)
+def test_an_install_that_fails_is_one_sentence(output: str, said: str) -> None:
+    code = f"print({output!r}); raise SystemExit(1)"
+    with pytest.raises(CourseError, match=re.escape(said)) as caught:
+        place.run("a thing", [sys.executable, "-c", code])
+    assert "\n" not in str(caught.value)
+
+
+def test_what_was_installed_of_the_same_pins_is_kept(tmp_path: Path) -> None:
+    made, pins = [], tmp_path / "pins.txt"
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        made.append(folder)
+        if len(made) == 2:
+            raise CourseError("cut off")
+
+    def once() -> int:
+        place._once(tmp_path / "venv", [pins], make)
+        return len(made)
+
+    pins.write_text("a==1")
+    assert [once(), once()] == [1, 1]
+    pins.write_text("a==2")
+    with pytest.raises(CourseError, match="cut off"):
+        once()
+    assert [once(), once()] == [3, 3]  # what was cut off is made again, whole
+
+
 # --- the link, the settings ----------------------------------------------------------
 
 
@@ -143,7 +185,7 @@ class Spawner:
         name = "alice"
 
 
-def told_to_jupyterhub(name: str, monkeypatch: pytest.MonkeyPatch) -> Config:
+def told_to_jupyterhub(name: str) -> Config:
     """What one of our files for JupyterHub says."""
     text = (FOLDER / name).read_text(encoding="utf-8")
     config = Config()
@@ -157,7 +199,7 @@ def test_a_trial_stays_on_this_machine(
     wish = running.settings(Place(tmp_path), ["student1"], 8123, "secret words")
     (tmp_path / "told.json").write_text(json.dumps(wish))
     monkeypatch.setenv("ATTNLIB_CLASSROOM", str(tmp_path / "told.json"))
-    c = told_to_jupyterhub("trial_config.py", monkeypatch)
+    c = told_to_jupyterhub("trial_config.py")
     urls = (c.JupyterHub.bind_url, c.JupyterHub.hub_bind_url)
     urls += (c.ConfigurableHTTPProxy.api_url,)
     assert {urlsplit(url).hostname for url in urls} == {"127.0.0.1"}
@@ -172,12 +214,12 @@ def test_a_trial_stays_on_this_machine(
         assert command[1].endswith("follow.py")
 
 
-def test_the_schools_file_lets_in_a_group_and_gives_each_a_box(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    c = told_to_jupyterhub("school_config.py", monkeypatch)
+def test_the_schools_file_lets_in_a_group_and_gives_each_a_box() -> None:
+    c = told_to_jupyterhub("school_config.py")
     assert c.PAMAuthenticator.allowed_groups == {"students"}
     assert urlsplit(c.JupyterHub.bind_url).hostname == "127.0.0.1"
+    # Over TCP one account hears what the kernels of the others print.
+    assert "--KernelManager.transport=ipc" in c.Spawner.args
     box = c.Spawner.environment["ATTNLIB_BOX"](Spawner)
     assert box == "/srv/class/handed_in/alice"
     guide = (ROOT / "TEACHING.md").read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -163,3 +164,10 @@ def test_where_there_is_no_proc_it_is_said(tmp_path: Path) -> None:
 def test_the_arithmetic_of_the_guide() -> None:
     assert memory.students_that_fit(16e9, 2e9, 400e6) == 35
     assert memory.students_that_fit(1e9, 2e9, 400e6) == 0
+    text = (ROOT / "TEACHING.md").read_text(encoding="utf-8")
+    (base,) = re.findall(r"The hub and its proxy took (\d+) MB", text)
+    rows = re.findall(r"^\| \d\d, .* \| (\d+) \| (\d+) \| (\d+) \| \d+ \|$", text, re.M)
+    assert len(rows) == 3
+    for server, kernel, students in rows:
+        each = 1e6 * (int(server) + int(kernel))
+        assert memory.students_that_fit(15e9, 1e6 * int(base), each) == int(students)

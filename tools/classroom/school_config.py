@@ -29,6 +29,9 @@ c.Spawner.environment = {
 # all the memory there is fails, and the others go on.
 c.Spawner.cmd = ["prlimit", f"--as={MOST_MEMORY}", "jupyterhub-singleuser"]
 c.Spawner.args = [
+    # Sockets in the student's home. On TCP, every account of this machine can listen
+    # to what a kernel prints.
+    "--KernelManager.transport=ipc",
     f"--MappingKernelManager.cull_idle_timeout={IDLE_KERNEL}",
     "--MappingKernelManager.cull_connected=True",
     f"--ServerApp.shutdown_no_activity_timeout={IDLE_SERVER}",

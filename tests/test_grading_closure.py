@@ -322,12 +322,35 @@ def test_imports_are_answers_only_where_the_exercise_stands() -> None:
          "It uses something of attnlib's own."),
         (["from attnlib.masks import *", "def f(n): return causal(n)"],
          "It uses names that attnlib gives (import *)."),
+        (["import torch.nn.functional as F", "def f(q): return getattr(F, 's' + q)(q)"],
+         "It may use what is not written in it: it has getattr."),
+        (["def f(q): return __import__('att' + q)"],
+         "It may use what is not written in it: it has __import__."),
+        (["import sys", "m = sys.modules", "def f(q): return vars(m[q]), exec (q)"],
+         "It may use what is not written in it: it has exec, sys.modules, vars."),
+        (["from torch.ops import aten",
+          "def f(q): return aten._scaled_dot_product_flash_attention_for_cpu(q, q, q)"],
+         "It uses what torch's scaled_dot_product_attention stands on."),
+        (["from torch import nn", "def f(q): return nn.TransformerEncoderLayer(8, 2)"],
+         "It uses torch's nn.Transformer."),
     ],
 )  # fmt: skip
 def test_what_is_taken_ready_made_is_told(cells: list[str], note: str) -> None:
     given = found(*cells)
     assert given.status == "found"
     assert note in given.notes
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def f(model, df): return model.eval(), df.eval('x')",
+        "def f(getattribute, variables): return variables",
+        "class F:\n    def __call__(self, x): return x.__class__.__name__\nf = F()",
+    ],
+)
+def test_what_only_looks_like_it_is_not_told(code: str) -> None:
+    assert found(code).notes == ()
 
 
 # Broken cells

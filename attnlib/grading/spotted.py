@@ -23,7 +23,8 @@ _READY = {
 # By these a name can be made while the answer runs, that nobody reads.
 _UNREAD = re.compile(
     r"(?<![.\w])(?:__import__|eval|exec|getattr|globals|vars)(?=\s*\()|"
-    r"\b(?:__dict__|attrgetter|import_module|sys\.modules)\b"
+    r"\b(?:__(?:builtins|dict|getattribute|globals|loader|wrapped)__|attrgetter|"
+    r"import_module|methodcaller|sys\.modules)\b"
 )
 
 

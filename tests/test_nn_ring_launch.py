@@ -115,7 +115,8 @@ def test_a_rank_that_hangs_and_where_it_was(tmp_path):
 
 
 @POSIX
-def test_ranks_that_are_stopped_and_cannot_answer(tmp_path):
+def test_ranks_that_are_stopped_and_cannot_answer(tmp_path, monkeypatch):
+    monkeypatch.setattr(launch, "REPLY", 0.5)  # they never will
     with pytest.raises(RankError) as caught:
         run_ranks(stops, 2, str(tmp_path), seconds=1)
     assert "rank 1 was in no place that it could tell" in str(caught.value)
@@ -129,7 +130,8 @@ def test_ranks_that_have_not_started_in_time(monkeypatch):
 
 
 @POSIX
-def test_a_rank_that_lives_and_can_say_nothing():
+def test_a_rank_that_lives_and_can_say_nothing(monkeypatch):
+    monkeypatch.setattr(launch, "ENDING", 0.5)  # it does not
     with pytest.raises(RankError) as caught:
         run_ranks(mute, 2, 1)
     assert str(caught.value) == (

@@ -24,6 +24,7 @@ from attnlib.shapes import size
 START = 90.0  # seconds until all ranks have imported torch and found each other
 GRACE = 1.0  #   seconds to learn which rank was the first to fail
 REPLY = 3.0  #   seconds for ranks to say where they are
+ENDING = 5.0  #  seconds for a rank to end that has closed its pipe
 PROGRAM = Path(__file__).with_name("rank.py")
 
 
@@ -163,7 +164,7 @@ class Team:
             elif message[0] == "done":
                 found[rank] = message[1:]
             elif message[0] in ("raised", "gone"):
-                raise self._failed((rank, *message), n_ranks)
+                raise self._failed((rank, *message), n_ranks, len(found))
         for rank in range(n_ranks):
             for line in found[rank][1].splitlines():
                 print(f"rank {rank}: {line}")
@@ -194,17 +195,20 @@ class Team:
                 return self.news.get(timeout=min(left, 0.2))
         return None
 
-    def _failed(self, first: tuple[Any, ...], n_ranks: int) -> RankError:
+    def _failed(self, first: tuple[Any, ...], n_ranks: int, n_done: int) -> RankError:
         """What to say of the first failure.
 
         A rank that died is seen by its neighbours, too, and they may be faster to
-        complain. So wait a moment, and prefer what is a cause to what is a consequence.
+        complain. So wait a moment, or until all have told their end, and prefer what is
+        a cause to what is a consequence.
         """
-        told = [first]
+        told, ends = [first], {first[0]}
         until = time.monotonic() + GRACE
-        while (left := until - time.monotonic()) > 0:
+        while len(ends) < n_ranks - n_done and (left := until - time.monotonic()) > 0:
             with contextlib.suppress(queue.Empty):
                 told.append(self.news.get(timeout=left))
+                if told[-1][1] in ("done", "raised", "gone"):
+                    ends.add(told[-1][0])
         gone = [m for m in told if m[1] == "gone"]
         raised = [m for m in told if m[1] == "raised"]
         rank, kind, *rest = (gone or raised)[0]
@@ -223,7 +227,7 @@ class Team:
     def _end_of(self, rank: int) -> str:
         """How a rank ended that tells no more."""
         try:
-            code = self.processes[rank].wait(timeout=5)
+            code = self.processes[rank].wait(timeout=ENDING)
         except subprocess.TimeoutExpired:
             return "closed the pipe by which it answers"
         how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
 
@@ -101,6 +102,18 @@ def test_a_rank_that_is_killed():
 def test_a_rank_that_leaves_is_named_and_not_the_one_that_misses_it(bad):
     with pytest.raises(RankError, match=rf"rank {bad} of 2 died \(exit code 9\); all"):
         run_ranks(faults.dies, 2, bad)
+
+
+def test_a_cause_that_is_told_later_is_named_before_a_consequence(monkeypatch):
+    monkeypatch.setattr(launch.Team, "_end_of", lambda team, rank: "died")
+    monkeypatch.setattr(launch.Team, "_log", lambda team, rank: "")
+    team = launch.Team()
+    team.news.put((1, "ready"))  # which is no end
+    threading.Timer(0.1, team.news.put, [(1, "gone")]).start()
+    lost = 0, "raised", "RuntimeError", "Connection closed", "", ""
+    assert str(team._failed(lost, 2, 0)) == (
+        "rank 1 of 2 died; all processes were ended."
+    )
 
 
 def test_a_rank_that_hangs_and_where_it_was(tmp_path):

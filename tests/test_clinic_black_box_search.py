@@ -66,6 +66,7 @@ RAISES = {
     **dict.fromkeys(
         (
             "one_head",
+            "split_of_fused",
             "tables_q_k_swapped",
             "tables_q_v_swapped",
             "keys_by_query_table",

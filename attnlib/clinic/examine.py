@@ -21,6 +21,7 @@ from attnlib.clinic.black_box import (
     unlike,
 )
 from attnlib.clinic.black_box.bench import Bench, FunctionBench
+from attnlib.clinic.black_box.edge_tools import Shown
 from attnlib.clinic.black_box.exam import Exam
 from attnlib.clinic.black_box.intent import Intent
 from attnlib.clinic.black_box.module_bench import ModuleBench
@@ -231,8 +232,12 @@ def examined(
     if random is not None:
         mistakes.append(random)
         notes.append(chance.SHOWN if shown else chance.OFF)
+    for question, answer in exam.overflowed[:1]:
+        shown_there = Shown("fill_billion", question, answer, None)
+        mistakes.append(findings.of_edge(exam, known, shown_there))
     if known.base is None:
         dropped = chance.same_ones(bench, known)
+        dropped = dropped or module_only.of_eval_only(bench, known)
         if dropped is not None:
             mistakes.append(dropped)
         elif not shown:

@@ -13,7 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from attnlib.clinic.tensors import torch
-from attnlib.clinic.weight_names import UNSURE, bias_roles, roles_of
+from attnlib.clinic.weight_names import (
+    UNSURE,
+    bias_roles,
+    named_otherwise,
+    roles_of,
+)
 
 NOT_WEIGHTS = ("Embedding", "Norm", "Rotary", "EmbeddingBag")
 
@@ -158,7 +163,21 @@ def choose(module: Any, used: list[Any]) -> Chosen:
         chosen.parts["o"] = [fits[-1]]
         unsure.remove(fits[-1])
     chosen.left = left + unsure
+    strange = [m for m in chosen.left if not named_otherwise(m.path)]
+    strange.sort(key=lambda m: order.get(id(m.owner), late))
+    _by_any_name(chosen, strange)
     return chosen
+
+
+def _by_any_name(chosen: Chosen, strange: list[Matrix]) -> None:
+    """What names of no known word leave open: by the order of use, the last is W_o."""
+    free = list(strange)
+    if not {"q", "k", "v"} <= set("".join(chosen.parts)):
+        _by_size(chosen, free)
+    have = set("".join(chosen.parts))
+    if "o" not in have and {"q", "k", "v"} <= have and free:
+        chosen.parts["o"] = [free.pop()]
+    chosen.left = [m for m in chosen.left if m in free or m not in strange]
 
 
 def _is_list(matrix: Matrix) -> bool:

@@ -149,6 +149,7 @@ MEASURES: dict[str, Callable[[Sight], str | None]] = {
     "mask_additive": mask_values,
     "mask_additive_finite": mask_values,
     "mask_replaced_by_causal": forbidden_mass,
+    "mask_replaced_by_top_left": forbidden_mass,
     "causal_square_keys": mask_shape,
     "nan_hidden": nan_wiped,
     "causal_square": mask_shape,

@@ -6,6 +6,8 @@ module starts with, all weights of a row are nearly equal, whatever is wrong.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -192,7 +194,8 @@ def _with_weights(
 
     make_plain(call.module, got.weights, got.biases)
     write(draw(read(), seed))
-    if not _mixes(call, d_model):
+    apart = not _mixes(call, d_model)
+    if apart and not (got.n_heads > 1 and _heads_mix(call, read(), write, d_model)):
         return Refusal(
             f"{name} is no attention: what it gives for a token depends on no other "
             f"token. {EXAMPLE}"
@@ -222,6 +225,24 @@ def _mixes(call: ModuleCall, d_model: int) -> bool:
         if moved.any():
             return True
     return False
+
+
+def _heads_mix(
+    call: ModuleCall, weights: Weights, write: Callable[[Weights], None], d_model: int
+) -> bool:
+    """Whether the heads of a token look at each other, as in a wrong layout of axes.
+
+    Queries then decide by how much: without them, what a token says still comes out.
+    """
+    text = plain_text(d_model)
+    before = result(call, text)
+    write(replace(weights, W_q=np.zeros_like(weights.W_q), b_q=None))
+    even = result(call, text)
+    write(weights)
+    if before is None or even is None or before.shape != even.shape:
+        return False
+    of_queries = np.abs(before - even).max(initial=0.0) > 1e-6
+    return bool(of_queries and np.ptp(even, axis=1).max(initial=0.0) > 1e-6)
 
 
 def _weights(got: Parts, d_model: int) -> Weights:

@@ -27,7 +27,10 @@ def find_out(
     weights = read()
     trial = _Trial(call, weights, seed)
     memory = call.takes_memory and trial.works(trial.other) is not None
-    if "memory" in call.roles and not memory and not call._must("memory"):
+    square = "memory" in call.roles and not memory and trial.reads_as_many()
+    if square:
+        notes.append("It takes no memory that is longer or shorter than its tokens.")
+    elif "memory" in call.roles and not memory and not call._must("memory"):
         del call.roles["memory"]
     trial.crossing = memory
     if "mask" in call.roles:
@@ -56,6 +59,7 @@ def find_out(
         mask_dims=tuple(sorted({len(f) for f in forms if f != "Bqk"})),
         item_masks=bool(set(forms) - {"qk"}),
         batch_is_heads=trial.batch_is_heads,
+        no_cross=square,
         no_self=call.memory_width is not None,
     )
 
@@ -99,6 +103,14 @@ class _Trial:
             out = out - self.x
         fits = out.shape in ((batch, n, call.width), (n, batch, call.width))
         return out if fits else None
+
+    def reads_as_many(self) -> bool:
+        """Whether a memory as long as x is taken, and read."""
+        as_long = self._text(self.batch, self.n_q, self.weights.W_k.shape[0])
+        with_it, without = self.works(as_long), self.works()
+        if with_it is None or without is None:
+            return with_it is not None
+        return not np.array_equal(with_it, without, equal_nan=True)
 
     def causal_works(self) -> bool:
         """Whether the flag can be set, and nothing else is needed with it."""

@@ -46,7 +46,7 @@ class Takes:
     values: bool  # v may differ from k
     dims: tuple[int, ...] = ()  # the ranks of arrays that a function takes: 4, 3, 2
     equal_d: bool = False  # a function needs d_v == d_k
-    no_cross: bool = False  # a function needs n_q == n_k
+    no_cross: bool = False  # n_q must be n_k
     grouped: bool = False  # k and v may have fewer heads than q
     mask_dims: tuple[int, ...] = ()  # the ranks of masks it takes: 2, 3, 4
     item_masks: bool = False  # each item of a batch may have a mask of its own

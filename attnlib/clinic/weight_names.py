@@ -65,6 +65,11 @@ def roles_of(name: str) -> tuple[str, ...]:
     return UNSURE if sure else ()
 
 
+def named_otherwise(path: str) -> bool:
+    """Whether a name says what else a matrix is for: a gate, a norm, positions."""
+    return bool(OTHER & set(re.split(r"[_\d.]+", plain(path))))
+
+
 def bias_roles(name: str) -> tuple[str, ...]:
     """The same for a bias of its own: b_q, q_bias, in_proj_bias."""
     words = [w for w in plain(name).split("_") if w not in ("b", "bias", "biases")]

@@ -264,10 +264,15 @@ def in_blocks(s: Float, fault: str) -> Float:
 
     `fault` is "online_out_16": out is not rescaled when the largest score grows, with
     16 keys a block; "online_sum_16": the sum is not; "online_both_16": neither is;
-    "online_wrong_16": both are, by the inverse of the right factor.
+    "online_wrong_16": both are, by the inverse of the right factor; "online_mean_16":
+    each block has a softmax of its own, and their results are averaged.
     """
     _, kind, size = fault.split("_")
     n_k, block = s.shape[-1], int(size)
+    if kind == "mean":
+        starts = range(block, n_k, block)
+        own = [softmax(part, -1, True) for part in np.split(s, list(starts), axis=-1)]
+        return np.concatenate(own, axis=-1) / len(own)
     weights, top = np.zeros_like(s), np.full((*s.shape[:-1], 1), -np.inf)
     total = np.zeros_like(top)
     for start in range(0, n_k, block):

@@ -131,7 +131,7 @@ def _weak(
     fixed = edge.exam.bench.fixed_d_k
     if fixed is not None:
         before = value * fixed**0.5
-        hidden = _round(before) and not _round(value)
+        hidden = influence.is_round(before) and not influence.is_round(value)
         return (early, asked, before) if hidden else (late, asked, value)
     d_k = asked[0].q.shape[-1] if asked[0].xray else NARROW  # where the value shows
     d_k, other_d_k = float(d_k), WIDE if d_k == NARROW else NARROW
@@ -141,12 +141,6 @@ def _weak(
     if other is not None and abs(other / value - (d_k / other_d_k) ** 0.5) < 0.02:
         return early, asked, value * d_k**0.5
     return late, asked, value
-
-
-def _round(value: float) -> bool:
-    """Whether it is a number of two digits, as far as it was measured: to four."""
-    near = float(f"{value:.1e}")
-    return abs(value - near) <= 3e-4 * abs(value)
 
 
 def _weighed(edge: Edge, kind: str, d_k: int) -> float | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from attnlib.clinic.black_box.edge_tools import (
@@ -15,6 +17,7 @@ from attnlib.clinic.black_box.edge_tools import (
 )
 from attnlib.clinic.black_box.search import wider_than
 from attnlib.clinic.black_box.slots import CAP
+from attnlib.clinic.subject import Answer
 
 BLOCKS = (5, 6, 7, 8, 10, 12, 16, 20, 24, 25, 32, 40, 48, 50, 64, 80, 96, 100, 128)
 
@@ -54,9 +57,11 @@ def huge(edge: Edge) -> None:
                 ):
                     edge.mistake(key, asked)
                     return
-            for key in ("not_stable", "shift_global", "scores_clipped"):
+            for key in ("shift_global", "not_stable", "scores_clipped"):
                 if edge.fits(answer.out, edge.out(question, key)):
-                    edge.mistake(key, asked)
+                    in_half = key == "not_stable" and not half
+                    in_half = in_half and _only_beyond_half(edge, asked)
+                    edge.mistake("raw_overflow" if in_half else key, asked)
                     return
             for key in CAP["cap"] if edge.known.traits.softcap else ():
                 if edge.fits(answer.out, edge.out(question, key)):
@@ -65,7 +70,8 @@ def huge(edge: Edge) -> None:
             if edge.has(*AXES):
                 return  # what is subtracted along a wrong axis is part of that mistake
             if lost(answer.out, plain[1]):
-                edge.mistake("not_stable", asked)
+                in_half = not half and _only_beyond_half(edge, asked)
+                edge.mistake("raw_overflow" if in_half else "not_stable", asked)
             else:
                 edge.law("softmax is exact for scores of any size", asked)
             return
@@ -87,6 +93,20 @@ def huge(edge: Edge) -> None:
         edge.law("a constant in all scores changes nothing", asked)
 
 
+def _only_beyond_half(edge: Edge, asked: tuple[Any, Answer]) -> bool:
+    """Whether what is lost there is not lost where raw scores still fit float16.
+
+    Scores of thousands are far beyond every exp: what keeps those subtracts the
+    largest, and loses the others by their type.
+    """
+    if not lost(asked[1].out, edge.out(asked[0], "guarded")):
+        return False
+    less = edge.ask("thousands")
+    if less is None or less[1].out is None:
+        return False
+    return not lost(less[1].out, edge.out(less[0], "guarded"))
+
+
 def long(edge: Edge) -> None:
     """More keys than fit into a block, for those that work in blocks."""
     asked = edge.ask("long")
@@ -100,7 +120,7 @@ def long(edge: Edge) -> None:
         return
     plain = edge.out(question), edge.out(question, "guarded")
     if not edge.fits(answer.out, *plain):
-        for kind in ("out", "sum", "both", "wrong"):
+        for kind in ("out", "sum", "both", "wrong", "mean"):
             for size in BLOCKS:
                 key = f"online_{kind}_{size}"
                 if edge.fits(answer.out, edge.out(question, key)):
@@ -125,7 +145,7 @@ def long(edge: Edge) -> None:
 def half(edge: Edge) -> None:
     """Scores beyond 65504 in float16, unless the queries are scaled before."""
     bench = edge.exam.bench
-    if edge.known.traits.qk_norm:
+    if edge.known.traits.qk_norm or edge.has("raw_overflow"):
         return
     if bench.dtype in ("float16", "bfloat16"):
         asked = edge.ask("many equal")

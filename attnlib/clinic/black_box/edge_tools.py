@@ -159,6 +159,7 @@ NATURAL = ("mask_added", "mask_subtracted", "mask_after", "mask_ignored", *FILLS
 UNHIDES = (  # with these, an empty row is not what the subject takes for one
     "mask_inverted",
     "mask_replaced_by_causal",
+    "mask_replaced_by_top_left",
     "mask_transposed",
     "mask_times_infinity",
     "causal_dropped_beside_mask",

@@ -56,7 +56,7 @@ def function_edge(
     d_v = 16 if takes.equal_d else 4
     q, k = (np.broadcast_to(a, (*front, *a.shape)).copy() for a in apart)
     v: Array = table(rng, *front, n_k, d_v)
-    if kind in ("huge", "huge for half"):
+    if kind in ("huge", "huge for half", "thousands"):
         # Each query's scores lie in a range of their own, far from those of the others.
         times, step = (64.0, 4096.0) if kind == "huge" else (1.0, 32.0)
         q[..., 0] = -step * np.arange(n_q)[:, None].T

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from attnlib.clinic.black_box import influence
 from attnlib.clinic.black_box.bench import Bench
 from attnlib.clinic.black_box.kinds import Kinds
 from attnlib.clinic.black_box.remembered import Known
 from attnlib.clinic.black_box.search import Patience, Seen, Variants
-from attnlib.clinic.black_box.slots import WAYS
+from attnlib.clinic.black_box.slots import NAN_ZEROED, WAYS
 from attnlib.clinic.black_box.traits import NOTHING, Found, Traits
 from attnlib.clinic.case import Faults
 from attnlib.clinic.match import HALF_PRECISION
@@ -28,6 +29,12 @@ from attnlib.shapes import Array
 PATIENCE = 60_000  # comparisons of a search that finds nothing
 FIRST = 3  # kinds whose rarer ways of writing are tried first
 FILLED = ("mask_fill_other", "mask_fill_added", "mask_added_before_scale")
+FILLS = {  # what was read off, as the code that puts it there has it
+    "mask_fill_other": "fill",
+    "mask_fill_added": "fill",
+    "mask_before_scale": "fill_before_scale",
+    "mask_added_before_scale": "fill_before_scale",
+}
 SECONDS = 8.0  # of the processor, where each takes long
 
 
@@ -60,6 +67,7 @@ class Exam:
     bench: Bench
     told: Traits  # what it is meant to do
     guesses: tuple[Traits, ...] = ()  # other kinds it may be, read off its attributes
+    overflowed: list[tuple[Any, Answer]] = field(default_factory=list)
     _variants: dict[tuple[Traits, tuple[tuple[str, float], ...]], Variants] = field(
         default_factory=dict
     )
@@ -84,7 +92,7 @@ class Exam:
         ) -> Diagnosis:
             return Diagnosis(
                 traits,
-                tuple(readings),
+                tuple(sorted(readings, key=lambda one: _odd(one, found))),
                 found,
                 tuple(questions),
                 tuple(answers),
@@ -108,6 +116,7 @@ class Exam:
             (1, sure, WAYS),
             (1, (*known, *rare[:8]), WAYS[:2]),
             (1, known[:FIRST], WAYS[2:]),
+            (1, () if self.bench.fixed_d_k is None else known[:1], (NAN_ZEROED,)),
             (1, read, WAYS),
             (2, (*sure, *read)[:2], WAYS[:2]),
         )
@@ -196,6 +205,9 @@ class Exam:
         questions, answers, untested = [], [], []
         for question in self.bench.questions:
             answer = self.bench.ask(question)
+            if "without overflow" in str(answer.error):  # a fill that is too large
+                self.overflowed.append((question, answer))
+                continue
             refused = answer.out is None or bool(answer.sentence)
             if question.optional and refused and not answer.timed_out:
                 untested.append(f"It does not take {question.name}.")
@@ -205,3 +217,9 @@ class Exam:
             if answer.timed_out:
                 break
         return questions, answers, tuple(untested)
+
+
+def _odd(reading: Faults, found: Found) -> bool:
+    """Whether it takes a fill that nobody types, such as -22.627 for -8 times √8."""
+    fills = (found.get(FILLS[key], -10.0) for key in reading & FILLS.keys())
+    return not all(influence.is_round(fill) for fill in fills)

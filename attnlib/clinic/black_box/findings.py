@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attnlib.clinic.black_box.edge_tools import Shown
-from attnlib.clinic.black_box.exam import Diagnosis, Exam
+from attnlib.clinic.black_box.exam import FILLS, Diagnosis, Exam
 from attnlib.clinic.black_box.scores import Unforeseen
 from attnlib.clinic.black_box.search import Seen, same
 from attnlib.clinic.black_box.slots import HARMLESS
@@ -25,7 +25,7 @@ UNASKED = (
     "If your masks always leave each query a key, say empty_rows=False: then it is "
     "not asked."
 )
-ONLINE = re.compile(r"online_(out|sum|both|wrong)_(\d+)")
+ONLINE = re.compile(r"online_(out|sum|both|wrong|mean)_(\d+)")
 
 
 def finding(
@@ -66,14 +66,8 @@ def of_base(exam: Exam, known: Diagnosis) -> list[Finding]:
 
 
 def _of_key(exam: Exam, known: Diagnosis, key: str, base: Faults) -> Finding:
-    numbers = {
-        "mask_fill_other": "fill",
-        "mask_fill_added": "fill",
-        "mask_before_scale": "fill_before_scale",
-        "mask_added_before_scale": "fill_before_scale",
-    }
-    if key in numbers and numbers[key] in known.found:
-        value = known.found[numbers[key]]
+    if FILLS.get(key) in known.found:
+        value = known.found[FILLS[key]]
         return finding(key, filled(key, value), value, -np.inf)
     shown = []
     for question, answer in zip(known.questions, known.answers, strict=True):

@@ -69,9 +69,27 @@ def logarithms(weights: Table) -> tuple[Table, Mask]:
     return np.log(np.where(seen, weights, 1.0)), seen
 
 
-def scales(weights: Table, q: Table, k: Table) -> Iterator[float]:
+def once(weights: Table) -> Table | None:
+    """The weights before a second softmax, if these may have gone through two.
+
+    Those before sum to 1 as well, which says the constant that a logarithm leaves open.
+    """
+    if not np.isfinite(weights).all() or not (weights > 0).all():
+        return None
+    if not (weights.max(axis=-1) < 2.72 * weights.min(axis=-1)).all():
+        return None
+    logs = np.log(weights)
+    n = weights.shape[-1]
+    before = logs + (1 - logs.sum(axis=-1, keepdims=True)) / n
+    return before if (before > -1e-9).all() else None
+
+
+def scales(
+    weights: Table, q: Table, k: Table, allowed: Table | None = None
+) -> Iterator[float]:
     """Factors on q·k, or on other products, that explain the weights of one call."""
     logs, seen = logarithms(weights)
+    seen = seen if allowed is None else seen & np.broadcast_to(allowed, seen.shape)
     pairs = ((q, k), (k, q), (q, q), (k, k))
     for a, b in pairs:
         scores = a @ np.swapaxes(b, -1, -2)
@@ -116,6 +134,12 @@ def fill(
             nothing = added and abs(middle) < 1e-3  # then nothing is hidden at all
             return None if nothing else (middle, added)
     return None
+
+
+def is_round(value: float) -> bool:
+    """Whether it is a number of two digits, as far as it was measured: to four."""
+    near = float(f"{value:.1e}")
+    return abs(value - near) <= 3e-4 * abs(value)
 
 
 def slopes(weights: Table, scores: Table, allowed: Mask) -> Table | None:

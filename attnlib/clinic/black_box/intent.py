@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from attnlib.clinic.black_box import keywords
-from attnlib.clinic.black_box.traits import NORMS, PLAIN, Traits
+from attnlib.clinic.black_box.traits import NORMS, PLAIN, WIDE_NORMS, Traits
 from attnlib.clinic.make_subject import DTYPES, MEANINGS
 
 # Attributes of modules that say what is meant, as people name them.
@@ -49,6 +49,7 @@ class Intent:
     rope_base: float | None = None
     alibi: bool | None = None
     empty_rows: bool = True
+    wide_norms: bool = False  # a norm of its own runs over all heads
 
     def check(
         self,
@@ -106,6 +107,7 @@ class Intent:
                     break
         if self.qk_norm is None and _has_norms(attention):
             found["qk_norm"] = True
+        found["wide_norms"] = _has_wide_norms(attention)
         return replace(self, **found)  # type: ignore[arg-type]
 
     def traits(self) -> Traits:
@@ -131,7 +133,7 @@ class Intent:
             found += [
                 replace(kind, qk_norm=norm, scale=scale)
                 for kind in (first, *found)
-                for norm in NORMS
+                for norm in (*NORMS, *(WIDE_NORMS if self.wide_norms else ()))
                 for scale in dict.fromkeys((self.scale, None, 1.0))
             ]
         return tuple(dict.fromkeys(found))
@@ -139,12 +141,26 @@ class Intent:
 
 def _has_norms(attention: object) -> bool:
     """Whether a module holds norms for its queries or keys, used or not."""
+    return bool(_norms(attention))
+
+
+def _norms(attention: object) -> list[Any]:
     children = getattr(attention, "named_modules", None)
-    if children is None:
-        return False
-    names = {
-        name.rsplit(".", 1)[-1].lower()
-        for name, child in children()
-        if type(child).__name__ != "Identity"
+    return [
+        child
+        for name, child in (() if children is None else children())
+        if name.rsplit(".", 1)[-1].lower() in QK_NORMS
+        and type(child).__name__ != "Identity"
+    ]
+
+
+def _has_wide_norms(attention: object) -> bool:
+    """Whether such a norm has as many gains as a projection has features."""
+    gains = {
+        weight.numel()
+        for norm in _norms(attention)
+        if (weight := getattr(norm, "weight", None)) is not None
     }
-    return bool(names & QK_NORMS)
+    modules: Any = getattr(attention, "modules", tuple)
+    widths = {getattr(part, "out_features", 0) for part in modules()}
+    return any(n in widths or 3 * n in widths for n in gains)

@@ -135,7 +135,14 @@ class Kinds:
             value = self._cap(replace(traits, softcap=None))
             if value is not None:
                 found["cap"] = value
-        for _, view in self._xray(questions, answers, traits):
+        views = [view for _, view in self._xray(questions, answers, traits)]
+        views.sort(key=lambda view: not np.all(view.allowed))
+        views += [
+            replace(view, weights=once)
+            for view in views
+            if (once := influence.once(view.weights)) is not None
+        ]
+        for view in views:
             weights, allowed = view.weights, np.asarray(view.allowed)
             if traits.alibi and "slope_0" not in found:
                 slopes = influence.slopes(
@@ -143,8 +150,8 @@ class Kinds:
                 )
                 if slopes is not None:
                     found |= {f"slope_{h}": float(s) for h, s in enumerate(slopes)}
-            if "scale" not in found and allowed.all():
-                for value in influence.scales(weights, view.q, view.k):
+            if "scale" not in found:
+                for value in influence.scales(weights, view.q, view.k, allowed):
                     found["scale"] = value
                     break
             if allowed.all():

@@ -144,6 +144,8 @@ def _given(
         return None
     if "mask_replaced_by_causal" in faults:
         return np.tri(n_q, n_k, n_k - n_q, dtype=np.bool_)
+    if "mask_replaced_by_top_left" in faults:
+        return np.tri(n_q, n_k, dtype=np.bool_)
     if "mask_inverted" in faults:
         mask = ~mask
     if "mask_transposed" in faults:

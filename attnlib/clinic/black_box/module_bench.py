@@ -12,8 +12,15 @@ from attnlib.clinic.black_box.core import scores_of
 from attnlib.clinic.black_box.intent import QK_NORMS
 from attnlib.clinic.black_box.module_edges import module_edge
 from attnlib.clinic.black_box.module_questions import ModuleMaker, module_questions
-from attnlib.clinic.black_box.projected import Asked, heads_of, project, without
-from attnlib.clinic.black_box.slots import Slots, module_slots
+from attnlib.clinic.black_box.module_slots import module_slots
+from attnlib.clinic.black_box.projected import (
+    Asked,
+    Heads,
+    heads_of,
+    project,
+    without,
+)
+from attnlib.clinic.black_box.slots import Slots
 from attnlib.clinic.black_box.traits import NOTHING, PLAIN, Found, Traits
 from attnlib.clinic.cached import in_two_parts
 from attnlib.clinic.case import RIGHT, Faults, Result, View
@@ -63,6 +70,7 @@ class ModuleBench:
 
         if causal:  # with fewer keys than queries, some see nothing at all
             self.questions = [q for q in self.questions if not _shorter(q)]
+        self._heads: dict[Asked, dict[Faults, Heads]] = {q: {} for q in self.questions}
 
     def ask(self, question: Asked, train: bool = False) -> Answer:
         """Call the module with the weights of the question."""
@@ -89,7 +97,7 @@ class ModuleBench:
         found: Found = NOTHING,
     ) -> Array:
         """The output of a variant."""
-        return project(question, traits, faults, found)
+        return project(question, traits, faults, found, self._heads.get(question))
 
     def scores(
         self, question: Asked, traits: Traits, faults: Faults, found: Found
@@ -111,7 +119,7 @@ class ModuleBench:
             traits,
             mask=takes.mask or takes.padding,
             causal=takes.causal,
-            memory=takes.memory or takes.values,
+            memory=takes.memory or takes.values or takes.no_cross,
             grouped=w.n_kv_heads not in (1, w.n_heads),
             square=square,
             projected=w.W_o is not None,

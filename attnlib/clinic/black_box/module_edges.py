@@ -31,8 +31,10 @@ def module_edge(
     if kind == "wide":
         asked = make.xray(make.ask("wide scores", min(4, make.d_v)))
         return None if asked is None else _louder(asked, 6.0)
-    if kind in ("huge", "huge for half"):
+    if kind in ("huge", "huge for half", "thousands"):
         asked = make.ask("scores of many thousands", 4)
+        if kind == "thousands":  # beyond every exp, and their raw scores fit float16
+            return _louder(asked, 2048.0)
         if traits.rope or traits.qk_norm or kind == "huge for half":
             return _louder(asked, 65536.0 if kind == "huge" else 512.0)
         return _moved(make, asked, -(2.0**17), louder=4096.0)

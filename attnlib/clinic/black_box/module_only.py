@@ -62,19 +62,39 @@ def _training(bench: ModuleBench, known: Diagnosis) -> Finding | None:
     return None
 
 
+def of_eval_only(bench: Bench, known: Diagnosis) -> Finding | None:
+    """What has no name in evaluation, where all is right in training: one mistake."""
+    if not isinstance(bench, ModuleBench) or not _right_in_training(bench, known):
+        return None
+    return _training(bench, known)
+
+
+def _right_in_training(bench: ModuleBench, known: Diagnosis) -> bool:
+    """Whether all that it answers in training is right.
+
+    An error there says nothing: in evaluation, where forms of masks are tried, one that
+    it never reads may have any form. But a mask must have been read, if there are any.
+    """
+    hides = {bench.hides(question): False for question in known.questions}
+    for question in known.questions:
+        with _no_dropout(bench.module):
+            trained = bench.ask(question, train=True).out
+        if trained is None:
+            continue
+        hides[bench.hides(question)] = True
+        right = bench.simulate(question, known.traits, frozenset({"guarded"}))
+        if not same(trained, right, SINGLE_PRECISION):
+            return False
+    return all(hides.values())
+
+
 def of_eval_alone(bench: Bench, known: Diagnosis, mistake: Finding) -> bool:
     """Whether a mistake of evaluation is not there in training: it is one mistake."""
     if mistake.key in ("train_differs", "W_o_none") or not isinstance(
         bench, ModuleBench
     ):
         return False
-    for question in known.questions:
-        with _no_dropout(bench.module):
-            trained = bench.ask(question, train=True).out
-        right = bench.simulate(question, known.traits, frozenset({"guarded"}))
-        if not same(trained, right, SINGLE_PRECISION):
-            return False
-    return True
+    return _right_in_training(bench, known)
 
 
 @contextmanager

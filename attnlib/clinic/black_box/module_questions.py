@@ -109,8 +109,9 @@ def module_questions(
     asked = [make.ask("a few tokens", 4), make.ask("some tokens more", 6)]
     small = min(4, make.d_v)
     extra = [make.xray(make.ask("tokens that show the weights", small))]
-    if takes.values and not takes.memory:
-        asked.append(make.ask("a memory as long as x", 5, n_k=5, optional=True))
+    if takes.no_cross or (takes.values and not takes.memory):
+        optional = not takes.no_cross
+        asked.append(make.ask("a memory as long as x", 5, n_k=5, optional=optional))
     if takes.memory:
         asked.append(make.ask("a longer memory", 4, n_k=6))
         asked.append(make.ask("a shorter memory", 5, n_k=3))

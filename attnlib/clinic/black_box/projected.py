@@ -15,6 +15,8 @@ from attnlib.clinic.families.splits import merge_heads, split_heads
 from attnlib.clinic.subject import Weights
 from attnlib.shapes import Array
 
+Heads = tuple[Array, Array, Array]  # queries, keys and values
+
 
 @dataclass(frozen=True, eq=False)
 class Asked:
@@ -59,8 +61,12 @@ def project(
     traits: Traits = PLAIN,
     faults: Faults = RIGHT,
     found: Found = NOTHING,
+    known: dict[Faults, Heads] | None = None,
 ) -> Array:
-    """The output of a variant, (batch, n_q, d_model)."""
+    """The output of a variant, (batch, n_q, d_model).
+
+    `known` holds the heads of this question, by the faults that they depend on.
+    """
     if "batch_as_sequence" in faults and (asked.look is not None or asked.causal):
         raise Unforeseen
     if asked.pads and asked.padding is None:
@@ -74,7 +80,10 @@ def project(
         memory = None if memory is None else np.swapaxes(memory, 0, 1)
     if "batch_as_sequence" in faults and asked.said is not None:
         raise Unforeseen
-    q, k, v = heads_of(x, memory, w, faults, asked.said)
+    known, shaping = {} if known is None else known, faults & SHAPING
+    if shaping not in known:
+        known[shaping] = heads_of(x, memory, w, faults, asked.said)
+    q, k, v = known[shaping]
     mask, padding = asked.mask, asked.padding
     if mask is not None:
         mask = mask[None, None] if mask.ndim == 2 else mask[:, None]
@@ -102,17 +111,44 @@ def project(
         out = out if w.b_o is None else out + w.b_o
     if "residual_added" in faults:
         out = out + x
+    if "nan_zeroed" in faults:  # in a row that is empty, the bias of W_o as well
+        out = np.nan_to_num(out)
     return np.asarray(np.swapaxes(out, 0, 1) if "batch_as_sequence" in faults else out)
 
 
 MERGES = frozenset({"merge_no_transpose", "merge_interleaved", "merge_mean_repeated"})
 SPLITS = frozenset({"split_no_transpose", "split_interleaved"})
+VIEW = frozenset({"split_no_transpose"})
+SHAPING = frozenset(  # all that decides what queries, keys and values are
+    {
+        *("batch_as_sequence", "biases_missing", "bias_q_missing", "bias_v_missing"),
+        "bias_q_and_v_missing",
+        *("weights_W_transposed", "W_q_transposed", "W_k_transposed", "W_v_transposed"),
+        *("tables_q_k_swapped", "tables_k_v_swapped", "tables_q_v_swapped"),
+        *("values_by_key_table", "keys_by_query_table"),
+        *("values_by_key_table_own_bias", "keys_by_query_table_own_bias"),
+        *("self_attention", "memory_asks", "keys_from_x", "values_from_x"),
+        *("keys_from_values", "values_from_keys", "queries_not_projected"),
+        *("keys_not_projected", "values_not_projected", "one_head"),
+        *("heads_interleaved", "split_no_transpose", "split_interleaved"),
+        *("split_of_q_alone", "split_of_k_alone", "split_of_v_alone"),
+        *("split_of_q_and_k_alone", "split_of_fused"),
+    }
+)
+ALONE = {  # what is split without a transpose, where not all are
+    "split_of_q_alone": "q",
+    "split_of_k_alone": "k",
+    "split_of_v_alone": "v",
+    "split_of_q_and_k_alone": "qk",
+}
 
 
 def without(w: Weights, faults: Faults) -> Weights:
     """Weights as a fault uses them: without a bias, transposed, exchanged."""
     if "biases_missing" in faults:
         return replace(w, b_q=None, b_k=None, b_v=None, b_o=None)
+    if "bias_q_and_v_missing" in faults:  # that of the keys shows nowhere
+        return replace(w, b_q=None, b_k=None, b_v=None)
     for name in ("q", "v", "o"):
         if f"bias_{name}_missing" in faults:
             w = replace(w, **{f"b_{name}": None})  # type: ignore[arg-type]
@@ -172,13 +208,15 @@ def heads_of(
         n_heads = n_kv = 1
     how = faults | {"split_interleaved"} if "heads_interleaved" in faults else faults
     how = how & SPLITS
-    how_v = how | ({"split_no_transpose"} if "split_of_v_alone" in faults else set())
-    if "split_of_q_and_k_alone" in faults:
-        how = how | {"split_no_transpose"}
+    if "split_of_fused" in faults:
+        fused = np.concatenate([q, k, v], axis=-1)  # raises unless all fit together
+        whole = fused.reshape(3, len(q), n_heads, q.shape[1], -1)
+        return whole[0], whole[1], whole[2]
+    alone = ALONE.get(next(iter(faults & ALONE.keys()), ""), "")
     return (
-        split_heads(q, n_heads, faults=how),
-        split_heads(k, n_kv, faults=how),
-        split_heads(v, n_kv, faults=frozenset(how_v)),
+        split_heads(q, n_heads, faults=how | (VIEW if "q" in alone else RIGHT)),
+        split_heads(k, n_kv, faults=how | (VIEW if "k" in alone else RIGHT)),
+        split_heads(v, n_kv, faults=how | (VIEW if "v" in alone else RIGHT)),
     )
 
 

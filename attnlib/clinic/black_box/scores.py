@@ -156,7 +156,9 @@ def sizes_of(q: Float, k: Float, v: Float) -> dict[str, int]:
 
 def normed(q: Float, k: Float, norm: str, faults: Faults) -> tuple[Float, Float]:
     """QK-norm, each query and key by itself, or over a wrong axis."""
-    axis: int | tuple[int, ...] = -1
+    wide = norm.startswith("wide ")
+    axis: int | tuple[int, ...] = (-3, -1) if wide else -1
+    norm = norm.removeprefix("wide ")
     if "norm_over_tokens" in faults:
         axis = -2
     elif "norm_over_heads" in faults:

@@ -26,6 +26,7 @@ from attnlib.shapes import Array
 Seen = Array | None  # None: the call raised
 SLOW = frozenset({"online"})  # slots whose pairs take long, and are tried last
 NORMED = (1e-3, 2e-4)  # a norm adds a small number, not always the same, to a square
+CLOCK = 64  # comparisons between two looks at the clock, which may take long
 ANYTHING: Array = np.full((), np.nan)  # a variant of which this answer is unforeseen
 Simulate = Callable[[int, Faults], Array]  # (number of the question, faults) -> out
 
@@ -41,13 +42,18 @@ class Patience:
     comparisons: float = np.inf
     seconds: float = np.inf  # of process_time, from the first comparison
     _until: float | None = None
+    _count: int = 0
+    _late: bool = False
 
     def is_over(self) -> bool:
         """Count one comparison."""
         self.comparisons -= 1
-        if self._until is None:
-            self._until = time.process_time() + self.seconds
-        return self.comparisons < 0 or time.process_time() > self._until
+        self._count += 1
+        if self._count % CLOCK == 1:
+            now = time.process_time()
+            self._until = now + self.seconds if self._until is None else self._until
+            self._late = now > self._until
+        return self.comparisons < 0 or self._late
 
 
 @dataclass

@@ -27,7 +27,8 @@ WAYS: tuple[Faults, ...] = (
     frozenset({"empty_zeroed", "guarded"}),
     frozenset({"empty_zeroed", "hidden_twice"}),
 )
-HARMLESS: Faults = frozenset().union(*WAYS)
+NAN_ZEROED: Faults = frozenset({"nan_zeroed"})  # of modules, and rare
+HARMLESS: Faults = NAN_ZEROED.union(*WAYS)
 
 SCORES: Slots = {
     "scale": (
@@ -105,6 +106,7 @@ MASK: Slots = {
         "mask_fill_one",
         "mask_times_infinity",
         "mask_replaced_by_causal",
+        "mask_replaced_by_top_left",
     ),
     "mask axes": (
         "mask_transposed",
@@ -126,7 +128,7 @@ LAYOUT: Slots = {"layout": ("heads_as_tokens",)}
 ONLINE: Slots = {
     "online": tuple(
         f"online_{kind}_{size}"
-        for kind in ("out", "sum", "both", "wrong")
+        for kind in ("out", "sum", "both", "wrong", "mean")
         for size in BLOCKS
     ),
 }
@@ -209,68 +211,6 @@ APART = ("key_heads_tiled", "value_heads_tiled")  # one tiled, the other repeate
 GROUPS: Slots = {
     "kv": ("kv_heads_tiled", "kv_head_first_only", "kv_heads_reversed", *APART),
 }
-
-
-HEADS: Slots = {
-    "split": (
-        "split_no_transpose",
-        "split_interleaved",
-        "heads_interleaved",
-        "split_of_v_alone",
-        "split_of_q_and_k_alone",
-        "one_head",
-    ),
-    "merge": ("merge_no_transpose", "merge_interleaved", "merge_mean_repeated"),
-    "tables": (
-        "tables_q_k_swapped",
-        "tables_k_v_swapped",
-        "tables_q_v_swapped",
-        "values_by_key_table",
-        "keys_by_query_table",
-        "values_by_key_table_own_bias",
-        "keys_by_query_table_own_bias",
-    ),
-    "bias": ("biases_missing", "bias_q_missing", "bias_v_missing", "bias_o_missing"),
-    "batch": ("batch_as_sequence",),
-    "residual": ("residual_added",),
-}
-SQUARE: Slots = {
-    "W": (
-        "weights_W_transposed",
-        "W_q_transposed",
-        "W_k_transposed",
-        "W_v_transposed",
-        "queries_not_projected",
-        "keys_not_projected",
-        "values_not_projected",
-    ),
-}
-OUT: Slots = {"W_o": ("W_o_missing", "W_o_transposed")}
-MEMORY: Slots = {
-    "memory": ("self_attention", "memory_asks", "keys_from_x", "values_from_x"),
-    "values": ("values_from_keys", "keys_from_values"),
-}
-
-
-def module_slots(
-    traits: Traits,
-    *,
-    mask: bool,
-    causal: bool,
-    memory: bool,
-    grouped: bool,
-    square: bool,
-    projected: bool,
-) -> Slots:
-    """All slots of a module with such weights that takes these things."""
-    slots = function_slots(traits, mask=mask, causal=causal, grouped=grouped) | HEADS
-    if square:
-        slots |= SQUARE
-    if projected:
-        slots |= OUT
-    if memory:
-        slots |= MEMORY
-    return slots
 
 
 def scores_slots(traits: Traits) -> Slots:

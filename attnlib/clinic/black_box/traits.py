@@ -13,6 +13,8 @@ NORMS = {
     "l2": "queries and keys of length 1",
     "layer": "layer-normed queries and keys",
 }
+# One norm over the features of all heads, before they are split, as in OLMo 2.
+WIDE_NORMS = {f"wide {norm}": f"{said}, over all heads" for norm, said in NORMS.items()}
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Traits:
     window: int | None = None  # keys a query sees, its own position counted
     both_sides: bool = False  # the window reaches into the future as well
     softcap: float | None = None
-    qk_norm: str = ""  # a key of NORMS
+    qk_norm: str = ""  # a key of NORMS or WIDE_NORMS
     scale: float | None = None  # the factor on the scores; 1 / sqrt(d_k) if None
     rope: str = ""  # "interleaved" or "half"
     rope_base: float = 10000.0
@@ -50,7 +52,7 @@ class Traits:
         if self.softcap is not None:
             said.append(f"scores capped at {self.softcap:g}")
         if self.qk_norm:
-            said.append(NORMS[self.qk_norm])
+            said.append((NORMS | WIDE_NORMS)[self.qk_norm])
         if self.scale is not None:
             said.append(f"scores multiplied by {self.scale:.4g}")
         if self.rope:
@@ -69,4 +71,4 @@ PLAIN = Traits()
 Found = Mapping[str, float]  # numbers read off the outputs, for faults that need one
 NOTHING: Found = {}
 
-__all__ = ["NORMS", "NOTHING", "PLAIN", "Found", "Traits"]
+__all__ = ["NORMS", "NOTHING", "PLAIN", "WIDE_NORMS", "Found", "Traits"]

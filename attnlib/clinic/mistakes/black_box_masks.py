@@ -55,6 +55,14 @@ MISTAKES = (
         "The order is: scale, mask, softmax. " + _INFINITY,
     ),
     Mistake(
+        "mask_replaced_by_top_left",
+        "M16",
+        "The mask that is handed over is not used, but is_causal=True",
+        "That a mask was given is all that counts. PyTorch's triangle starts at the "
+        "top left, too, so that with more keys than queries the last ones are lost.",
+        "Hand the mask on: attn_mask=mask.",
+    ),
+    Mistake(
         "batch_one_on",
         "M17",
         "Each item of the batch has the mask of the next one",

@@ -47,6 +47,30 @@ MISTAKES = (
                 "Reshape to (batch, n, n_heads, d) and exchange two axes.",
             ),
             (
+                "split_of_q_alone",
+                "M20",
+                "The queries are split without a transpose",
+                "A view reinterprets memory, it does not move it: tokens and heads are "
+                "mixed up.",
+                "Reshape to (batch, n, n_heads, d) and exchange two axes.",
+            ),
+            (
+                "split_of_k_alone",
+                "M20",
+                "The keys are split without a transpose",
+                "A view reinterprets memory, it does not move it: tokens and heads are "
+                "mixed up.",
+                "Reshape to (batch, n, n_heads, d) and exchange two axes.",
+            ),
+            (
+                "split_of_fused",
+                "M20",
+                "Queries, keys and values are cut from one table without a transpose",
+                "Reshaped to (3, batch, n_heads, n, d) at once, queries of one item "
+                "are made of keys and values of another.",
+                "Reshape to (batch, n, 3, n_heads, d) first, then move the axes.",
+            ),
+            (
                 "tables_q_v_swapped",
                 "M46",
                 "W_q and W_v are exchanged",
@@ -107,6 +131,14 @@ MISTAKES = (
                 "M47",
                 "The bias of the output is not added",
                 "The module has it, and does not use it.",
+                "x W + b, four times.",
+            ),
+            (
+                "bias_q_and_v_missing",
+                "M47",
+                "The biases of queries and values are not added",
+                "The module has them, and does not use them. That of the keys would "
+                "move all scores of a row alike.",
                 "x W + b, four times.",
             ),
             (

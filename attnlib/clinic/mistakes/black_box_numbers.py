@@ -27,6 +27,14 @@ MISTAKES = (
         "Dao-AILab/flash-attention#1930",
     ),
     Mistake(
+        "online_mean",
+        "M36",
+        "The results of the blocks are averaged",
+        "Each block of keys has a softmax of its own, so that a block of low scores "
+        "counts as much as one of high scores.",
+        "A block needs its maximum and its sum beside its output.",
+    ),
+    Mistake(
         "online_out",
         "M36",
         "The running output is not rescaled when the maximum grows",

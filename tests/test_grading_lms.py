@@ -6,7 +6,7 @@ import csv
 import io
 import json
 
-from grading_class import SMALL, a_class, grade, graded
+from grading_class import SMALL, WRONG, a_class, grade, graded
 
 from attnlib.grading import lms
 from attnlib.grading.plan import Person
@@ -56,8 +56,15 @@ def test_gradescope_has_its_results():
     assert test["max_score"] == 10
     assert test["status"] == "failed"
     assert test["output_format"] == "text"  # nothing in it is read as HTML
-    assert test["output"].endswith("A hint. Look at `d_k`.")
+    assert test["output"] == WRONG.text  # the mistake has a name: no general hint
     assert sum(t["score"] for t in told["tests"]) == told["score"]
+
+
+def test_gradescope_has_a_hint_where_no_mistake_was_named():
+    open_ = grade(points=0, status="differs", hint="Look at `d_k`.")
+    (one,) = a_class(graded("ada", open_)).students()
+    (test,) = json.loads(lms.gradescope(one))["tests"]
+    assert test["output"].endswith("A hint. Look at `d_k`.")
 
 
 def test_who_has_no_grades_is_in_none_of_them():

@@ -54,6 +54,11 @@ class Grade:
         """Whether it counts: where the grader failed, there is no grade."""
         return self.status != "ungraded"
 
+    @property
+    def further(self) -> str:
+        """The general hint, or "" where a named mistake has said where to look."""
+        return "" if self.mistakes else self.hint
+
 
 @dataclass(frozen=True)
 class Graded:

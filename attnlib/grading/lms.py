@@ -113,7 +113,7 @@ def _tests(one: Whole) -> Iterator[dict[str, object]]:
     for grade in one.grades:
         if not grade.counts:
             continue
-        hint = f"\nA hint. {grade.hint}" if grade.hint else ""
+        hint = f"\nA hint. {grade.further}" if grade.further else ""
         yield {
             "name": grade.exercise,
             "score": _number(grade.points),

@@ -126,8 +126,8 @@ def _grade(grade: Grade) -> Iterator[str]:
     for note in grade.notes:
         if note not in grade.text:
             yield f'<p class="soft">{inline(note)}</p>'
-    if grade.hint and not grade.mistakes:  # a named one has said where to look
-        yield f'<p class="hint"><b>A hint.</b> {inline(grade.hint)}</p>'
+    if grade.further:
+        yield f'<p class="hint"><b>A hint.</b> {inline(grade.further)}</p>'
 
 
 def _place(grade: Grade) -> str:

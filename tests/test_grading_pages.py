@@ -9,7 +9,8 @@ import pytest
 from grading_class import SMALL, a_class, grade, graded
 
 from attnlib.exercises import get
-from attnlib.grading import outputs, page, pages
+from attnlib.grading import closure, outputs, page, pages, sentences
+from attnlib.grading.notebook import Cell, Notebook
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
 VOID = {"meta", "br", "img", "link", "hr"}
@@ -60,6 +61,26 @@ def test_a_student_reads_the_mistake_the_evidence_a_hint_and_the_points():
     assert "What gave it away: <b>&" in text
     assert "cell 4 from the top ( def softmax(x): )" in text
     assert "softmax: not yet" not in text  # the heading says it
+
+
+def test_how_an_answer_begins_stands_where_there_is_something_to_mend():
+    begins = " (`def softmax(x):`)"
+    right = grade(cell=4, begins=begins)
+    text = text_of(a_class(graded("ada", right)), "ada")
+    assert "cell 4 from the top" in text
+    assert "def softmax" not in text
+
+
+def test_a_syntax_error_is_shown_by_the_line_that_is_broken():
+    source = "def softmax(x):\n    y = (x\n    return y y"
+    cells = Notebook((Cell(4, source, ()),), ())
+    found = closure.answer(cells, "softmax")
+    assert found.status == "syntax"
+    said = sentences.syntax("softmax", found.notes)
+    wrong = grade(points=0, status="syntax", text=said, cell=4, begins=found.begins)
+    text = text_of(a_class(graded("ada", wrong)), "ada")
+    assert "y = (x )" in text
+    assert "def softmax" not in text
 
 
 def test_the_answer_is_not_in_it():

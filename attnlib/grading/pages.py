@@ -131,10 +131,15 @@ def _grade(grade: Grade) -> Iterator[str]:
 
 
 def _place(grade: Grade) -> str:
-    """Where the answer stands, and how it begins: JupyterLab shows no such numbers."""
+    """Where the answer stands, and, while there is something to mend, how it begins.
+
+    JupyterLab shows no such numbers. Of a cell with a syntax error the text has the
+    broken line.
+    """
     if not grade.cell:
         return ""
-    where = inline(f" · cell {grade.cell} from the top{grade.begins}")
+    begins = grade.begins if grade.status not in ("passed", "syntax") else ""
+    where = inline(f" · cell {grade.cell} from the top{begins}")
     return f'<span class="soft">{where}</span>'
 
 

@@ -7,6 +7,7 @@ from statistics import fmean, median, pstdev
 
 import numpy as np
 import pytest
+from test_exercises_lesson_15 import each
 
 from attnlib.clinic.probes_desk import MANY_WAYS, pick_cases
 from attnlib.exercises import get, judge
@@ -16,15 +17,6 @@ SEEDS = (0, 3)
 
 
 # --- timing --------------------------------------------------------------------------
-def each(answer, request, clock, n):
-    found = []
-    for _ in range(n):
-        start = clock()
-        answer(request)
-        found.append(clock() - start)
-    return found
-
-
 def taken_from_the_timed(answer, request, clock, set_threads, n_warm, n_timed):
     set_threads(1)
     return 1000 * np.median(each(answer, request, clock, n_timed)[n_warm:])

@@ -181,8 +181,7 @@ def test_a_file_is_graded_for_its_lesson(tmp_path):
     lesson = get("entropy").lesson
     other = 5
     for asked, told, expected in (
-        (Asked(other), None, other),
-        (Asked(other), lesson, other),
+        (Asked(lesson), other, lesson),
         (Asked(), other, other),
         (Asked(), None, lesson),
         (Asked(), 99, lesson),
@@ -190,6 +189,32 @@ def test_a_file_is_graded_for_its_lesson(tmp_path):
         one = Task("ada", dataclasses.replace(handed, lesson=told))
         found = Worker(settings(asked)).grade(one).graded
         assert tuple(g.exercise for g in found.grades) == names(expected)
+
+
+@pytest.mark.parametrize("named", [None, 1, 3])
+def test_who_sent_only_another_lesson_has_not_handed_in(tmp_path, named):
+    """As who sent two others: told, and no zero."""
+    handed = file(tmp_path, "x.ipynb", get("softmax").solution_source)
+    one = Task("ada", dataclasses.replace(handed, lesson=named))
+    found = Worker(settings(Asked(3))).grade(one).graded
+    assert (found.status, found.grades) == ("missing", ())
+    assert found.problem == "There is nothing of lesson 03 in it, only of 01."
+
+
+@pytest.mark.parametrize(
+    ("named", "cells"),
+    [
+        (None, ["x = 1"]),  # of no lesson at all
+        (3, ["x = 1"]),
+        (1, ["def softmax(x): ...", f"check({names(3)[0]!r}, None)"]),  # renamed
+        (1, [get(names(3)[0]).stub_source]),
+    ],
+)
+def test_who_sent_the_lesson_and_no_answer_has_grades(tmp_path, named, cells):
+    handed = file(tmp_path, "x.ipynb", *cells)
+    one = Task("ada", dataclasses.replace(handed, lesson=named))
+    found = Worker(settings(Asked(3))).grade(one).graded
+    assert [grade.exercise for grade in found.grades] == [*names(3)]
 
 
 def test_the_lesson_of_which_most_is_there_wins():

@@ -50,3 +50,17 @@ class Asked:
         bound = {name for cell in cells.cells for name in seems_bound(cell.source)}
         count = Counter(e.lesson for e in self.all if e.name in bound)
         return min(count, key=lambda n: (-count[n], n)) if count else None
+
+    def another(self, cells: Notebook, named: int | None) -> int | None:
+        """The lesson of a file that holds no answer, where it was not the one asked.
+
+        Args:
+            cells: the file; one that checks what was asked is of the lesson asked.
+            named: the lesson that its name tells.
+        """
+        text = "\n".join(cell.source for cell in cells.cells)
+        if any(f'"{e.name}"' in text or f"'{e.name}'" in text for e in self.fixed):
+            return None
+        inside = self.lesson_in(cells)
+        found = named if inside is None else inside
+        return None if found == self.lesson else found

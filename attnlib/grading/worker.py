@@ -11,7 +11,7 @@ import hashlib
 import os
 import signal
 import types
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -26,6 +26,7 @@ from attnlib.grading.session import Session
 from attnlib.grading.skim import Unreadable
 
 EMPTY = "It holds no exercise of the course."
+OTHER = "There is nothing of lesson {:02d} in it, only of {:02d}."
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,22 @@ class Worker:
         )
         if graded.status == "graded" and not graded.grades:
             graded = Graded(*whose, "unreadable", EMPTY, (), graded.seconds)
+        elif asked.fixed and all(one.status == "missing" for one in graded.grades):
+            graded = self._of_another(task, data, graded)
         return Done(told, graded)
+
+    def _of_another(self, task: Task, data: bytes, graded: Graded) -> Graded:
+        """Who sent only another lesson has not handed in, which is no zero."""
+        asked = self._settings.asked
+        try:
+            cells = notebook.read(data, task.handed.where)
+        except Unreadable:
+            return graded
+        other = asked.another(cells, task.handed.lesson)
+        if other is None:
+            return graded
+        why = OTHER.format(asked.lesson, other)
+        return replace(graded, status="missing", problem=why, grades=())
 
     def _session(self, torch: bool) -> Session:
         return Session(self._settings.sandbox, self._settings.limits, torch=torch)

@@ -6,8 +6,12 @@ from black_box_tools import BENCHES, KINDS, keys
 
 from attnlib.clinic.black_box import influence
 from attnlib.clinic.black_box.exam import _odd
+from attnlib.clinic.black_box.module_slots import HEADS, SQUARE
 from attnlib.clinic.black_box.projected import SHAPING, heads_of, without
+from attnlib.clinic.black_box.scores import factor
 from attnlib.clinic.black_box.search import CLOCK, Patience
+from attnlib.clinic.black_box.slots import SCORES
+from attnlib.clinic.black_box.traits import NOTHING, PLAIN
 from attnlib.clinic.case import RIGHT
 
 
@@ -76,3 +80,20 @@ def test_the_number_that_somebody_typed_comes_first():
     assert not _odd(frozenset({"mask_fill_other"}), found)
     assert not _odd(frozenset({"mask_before_scale"}), {})
     assert not _odd(frozenset({"scale_missing"}), found)
+
+
+def test_every_scale_is_looked_for():
+    q, k, v = np.ones((2, 3, 4, 6)), np.ones((2, 3, 5, 6)), np.ones((2, 3, 5, 7))
+    right = factor(q, k, v, PLAIN, RIGHT, NOTHING)
+    for key in SCORES["scale"]:
+        other = factor(q, k, v, PLAIN, frozenset([key]), NOTHING)
+        assert other != right or key == "scale_after", key
+    assert factor(q, k, v, PLAIN, frozenset(["scale_other"]), {"scale": 0.3}) == 0.3
+
+
+def test_every_weight_is_looked_for():
+    w = BENCHES["square module"](0).weights
+    for slot in (HEADS["tables"], HEADS["bias"], SQUARE["W"][:4]):
+        for key in slot:
+            assert without(w, frozenset([key])) is not w, key
+    assert without(w, frozenset(["scale_missing"])) is w

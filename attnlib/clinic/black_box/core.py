@@ -216,9 +216,11 @@ def weigh(
 
 
 def _all_softmax(s: Float, faults: Faults, guarded: bool) -> Float:
-    axis: Axes = next((AXES[key] for key in AXES if key in faults), -1)
-    fits = tuple(a for a in np.atleast_1d(axis).tolist() if -s.ndim <= a < s.ndim)
-    axis = fits[0] if len(fits) == 1 else fits
+    axis: Axes = -1
+    if not AXES.keys().isdisjoint(faults):
+        axis = next(AXES[key] for key in AXES if key in faults)
+        fits = tuple(a for a in np.atleast_1d(axis).tolist() if -s.ndim <= a < s.ndim)
+        axis = fits[0] if len(fits) == 1 else fits
     if "sign_flipped" in faults:
         s = -s
     if "sigmoid" in faults:

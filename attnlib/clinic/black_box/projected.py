@@ -119,14 +119,19 @@ def project(
 MERGES = frozenset({"merge_no_transpose", "merge_interleaved", "merge_mean_repeated"})
 SPLITS = frozenset({"split_no_transpose", "split_interleaved"})
 VIEW = frozenset({"split_no_transpose"})
-SHAPING = frozenset(  # all that decides what queries, keys and values are
+WEIGHING = frozenset(  # what `without` looks for
     {
-        *("batch_as_sequence", "biases_missing", "bias_q_missing", "bias_v_missing"),
+        *("biases_missing", "bias_q_missing", "bias_v_missing", "bias_o_missing"),
         "bias_q_and_v_missing",
         *("weights_W_transposed", "W_q_transposed", "W_k_transposed", "W_v_transposed"),
         *("tables_q_k_swapped", "tables_k_v_swapped", "tables_q_v_swapped"),
         *("values_by_key_table", "keys_by_query_table"),
         *("values_by_key_table_own_bias", "keys_by_query_table_own_bias"),
+    }
+)
+SHAPING = WEIGHING.union(  # all that decides what queries, keys and values are
+    {
+        "batch_as_sequence",
         *("self_attention", "memory_asks", "keys_from_x", "values_from_x"),
         *("keys_from_values", "values_from_keys", "queries_not_projected"),
         *("keys_not_projected", "values_not_projected", "one_head"),
@@ -145,6 +150,8 @@ ALONE = {  # what is split without a transpose, where not all are
 
 def without(w: Weights, faults: Faults) -> Weights:
     """Weights as a fault uses them: without a bias, transposed, exchanged."""
+    if WEIGHING.isdisjoint(faults):
+        return w
     if "biases_missing" in faults:
         return replace(w, b_q=None, b_k=None, b_v=None, b_o=None)
     if "bias_q_and_v_missing" in faults:  # that of the keys shows nowhere

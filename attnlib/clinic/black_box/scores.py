@@ -108,6 +108,8 @@ def factor(
     """1 / sqrt(d_k), or by what a fault multiplies in its place."""
     d_k = q.shape[-1]
     right = 1 / math.sqrt(d_k) if traits.scale is None else traits.scale
+    if SCALES.isdisjoint(faults):
+        return right
     if "scale_other" in faults:
         return found["scale"]
     if "scale_missing" in faults:
@@ -138,6 +140,15 @@ ROOTS = {
     "scale_d_v": "d_v",
     "scale_batch": "batch",
 }
+
+
+SCALES = frozenset({"scale_other", "scale_missing", *ROOTS}).union(
+    *(
+        {"scale_multiplied", "scale_d_k", "scale_twice", "scale_d_model_whole"},
+        {"scale_on_one_side", "scale_square", "scale_of_half"},
+        {"scale_base_2", "scale_base_e_twice"},
+    )
+)
 
 
 def sizes_of(q: Float, k: Float, v: Float) -> dict[str, int]:

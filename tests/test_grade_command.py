@@ -73,7 +73,8 @@ def test_a_class_is_graded(room, capsys):
     assert main(line(room, "--roster", str(room / "list.csv"))) == command.LOOK
     said = capsys.readouterr()
     assert said.out.splitlines()[0].startswith("Sandbox: ")
-    assert "2 graded, 1 could not be read, 1 not handed in." in said.out
+    counted = "4 students, 2 graded, 1 could not be read, 1 not handed in."
+    assert counted in said.out
     assert "3 of 3 graded" in said.err
     found = {row[:2]: row[2:] for row in table(room)}
     assert found["ada", "softmax"] == ("10", "10", "passed", "")
@@ -88,6 +89,39 @@ def test_a_class_is_graded(room, capsys):
     secret = (room / "secret").read_bytes()
     for path in (room / "out").rglob("*"):
         assert path.is_dir() or secret not in path.read_bytes()
+
+
+def test_students_are_counted_as_on_the_page_of_the_class(tmp_path, capsys):
+    (tmp_path / "class" / "ada").mkdir(parents=True)
+    (tmp_path / "secret").write_bytes(bytes(range(100, 140)))
+    notebook(tmp_path / "class" / "ada" / "01_three_tokens.ipynb", WRONG)
+    notebook(tmp_path / "class" / "ada" / "03_masks.ipynb", "def causal(n): return n")
+    given = [word for word in line(tmp_path) if word not in ("--lesson", "01")]
+    assert main(given) == command.ALL_WELL
+    assert "1 student, 1 graded (2 notebooks)." in capsys.readouterr().out
+    assert "1 student, 1 graded." in (tmp_path / "out" / "class.html").read_text()
+
+
+def test_the_file_of_one_student_is_graded(room, capsys):
+    given = line(room)
+    given[1] = str(room / "class" / "bob.ipynb")
+    assert main(given) == command.ALL_WELL
+    assert {row[0] for row in table(room)} == {"bob"}
+    for name, said in (("x.csv", "is no folder, zip"), ("y.ipynb", "There is no")):
+        (room / "x.csv").touch()
+        given = line(room, out=name)
+        given[1] = str(room / name)
+        given[3] = str(room / "other")
+        assert main(given) == command.REFUSED
+        assert said in capsys.readouterr().err
+
+
+def test_the_help_names_what_comes_out(capsys):
+    with pytest.raises(SystemExit):
+        main(["grade", "--help"])
+    said = capsys.readouterr().out
+    for name in ("grades.csv", "class.html", "moodle_feedback.zip"):
+        assert name in said
 
 
 def test_the_same_seed_gives_the_same_bytes_whatever_j_and_another_may_not(room):

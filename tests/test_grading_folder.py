@@ -347,7 +347,9 @@ def test_a_large_file_is_told_from_its_size(
 
 
 def test_there_must_be_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(NotADirectoryError, match="There is no folder or zip archive"):
+    with pytest.raises(
+        NotADirectoryError, match="There is no folder, archive or notebook"
+    ):
         find(tmp_path / "nowhere")
     assert find(tmp_path) == []
 

@@ -28,11 +28,13 @@ DESCRIPTION = """\
 Grade the notebooks in a folder, each student in a sandbox of their own.
 
 WHERE is a folder with a file, a folder or an archive for each student, or the archive
-that Moodle, Canvas or another system gives out. Answers are found by their names.
+that Moodle, Canvas or another system gives out, or the notebook of one student. Answers
+are found by their names.
 
 In the folder of -o there will be grades.csv, feedback/ with a page for each student,
-class.html for the teacher, canvas.csv, moodle.csv and gradescope/. What is graded is
-kept from the first submission on: after an interruption, go on with --resume.
+class.html for the teacher, canvas.csv, moodle.csv and gradescope/, and, if the files
+came from Moodle, moodle_feedback.zip with all pages. What is graded is kept from the
+first submission on: after an interruption, go on with --resume.
 
 The hidden inputs are made of the seed file: the same file, the same grades. Keep it
 where no student sees it. The exit status is 0 if all was graded, 1 if something could
@@ -280,8 +282,14 @@ class _Run:
 
     def _report(self) -> int:
         found = [one.status for one in self._graded]
+        students = list(self._class().students())  # as class.html counts them
+        graded = sum(one.has_grades for one in students)
+        notebooks = found.count("graded")
         failed = [one for one in self._graded if any(not g.counts for g in one.grades)]
-        said = f"{found.count('graded')} graded"
+        said = f"{len(students)} student{'s' if len(students) != 1 else ''}"
+        said += f", {graded} graded"
+        if notebooks != graded:
+            said += f" ({notebooks} notebooks)"
         if found.count("unreadable"):
             said += f", {found.count('unreadable')} could not be read"
         if found.count("missing"):

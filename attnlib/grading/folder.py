@@ -101,18 +101,26 @@ def find(folder: Path | str) -> list[Handed]:
     Args:
         folder: holds files, or a folder or archive for each student, or what Moodle,
             Canvas, Blackboard, Brightspace, Sakai or nbgrader give out. It may be the
-            archive that they give out, as it is.
+            archive that they give out, as it is, or the one file of a student.
 
     Raises:
-        NotADirectoryError: there is no such folder or archive.
+        NotADirectoryError: there is no such folder or file, or it is of another kind.
     """
     folder = Path(folder)
-    if folder.is_file() and _ZIP.search(folder.name):
-        there = _Unpacking(folder).files((folder.name,), 0.0)
-    elif folder.is_dir():
+    alone = _File((_shown(folder.name),), folder)
+    if folder.is_dir():
         there = _walk(folder, ())
+    elif not folder.is_file():
+        raise NotADirectoryError(f"There is no folder, archive or notebook {folder}.")
+    elif alone.kind == "zip":
+        there = _Unpacking(folder).files((folder.name,), 0.0)
+    elif alone.kind != "other":
+        there = iter([alone])
     else:
-        raise NotADirectoryError(f"There is no folder or zip archive {folder}.")
+        raise NotADirectoryError(
+            f"{folder} is no folder, zip archive or notebook: name the folder in which "
+            "it lies."
+        )
     files = sorted(filter(_of_a_student, there), key=lambda file: file.parts)
     origins = students.origins([file.parts for file in files])
     groups: dict[tuple[str, str], list[tuple[_File, students.Origin]]] = {}

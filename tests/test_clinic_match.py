@@ -52,7 +52,8 @@ SAME_AS = {
 }
 
 
-@functools.cache
+# Not all for ever: each fork of a later test would copy their half a gigabyte.
+@functools.lru_cache(maxsize=2 * SEEDS)
 def table(name: str, seed: int) -> Table:
     family, cases = ASKED[name]
     return Table(family, cases(np.random.default_rng(seed)))

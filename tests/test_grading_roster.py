@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlib.grading.folder import Handed
-from attnlib.grading.roster import Matched, RosterError, Student, match, read
+from attnlib.grading.roster import Matched, RosterError, Student, match, read, unknown
 
 ALICE = Student("asmith", "Alice Smith", "4711")
 LEI = Student("lilei", "李雷", "4712")
@@ -62,6 +62,22 @@ def test_what_is_wrong_with_a_list_is_said(text: str, sentence: str) -> None:
         return
     with pytest.raises(RosterError, match=sentence):
         read(text.encode())
+
+
+@pytest.mark.parametrize(
+    ("head", "column"),
+    [("student,name,kennung", "`kennung`"), ("name,Section,Tutor", "`Section`, `T")],
+)
+def test_a_column_that_is_not_known_is_told_where_there_are_no_ids(head, column):
+    said = unknown(f"{head}\nada,Ada,1\n".encode())
+    assert said.startswith(f"The list of the class has no column of ids, and {column}")
+    assert "Known are: student, username, " in said
+    assert "matrikelnummer" in said
+
+
+@pytest.mark.parametrize("head", ["student,name,id,group", "student,email", "a,b,c"])
+def test_a_column_is_no_worry_beside_the_ids_or_without_a_head(head):
+    assert unknown(f"{head}\nada,Ada,1\n".encode()) == ""
 
 
 def handed(*names: str | tuple[str, str]) -> list[Handed]:

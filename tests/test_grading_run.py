@@ -286,6 +286,20 @@ def test_two_of_one_name_are_told_apart_by_their_numbers():
     assert found.people["Al (7)"].system_id == "7"
 
 
+def test_a_name_with_a_number_and_without_may_be_one_student():
+    """Sent by mail, and handed in by Moodle, which put a number beside the name."""
+    both = one_file("Eva", "mail"), one_file("Eva", "moodle", system_id="4821028")
+    found = made(*both)
+    assert [t.student for t in found.tasks] == ["Eva", "Eva (4821028)"]
+    (note,) = found.notes
+    assert note.startswith("Eva and Eva (4821028) have one name, and are graded as 2")
+    listed = made(*both, students=[Student("eva", "Eva", "4821028")])
+    assert {t.student for t in listed.tasks} == {"eva"}
+    assert not any("have one name" in note for note in listed.notes)
+    two = [one_file("Al", n, system_id=n) for n in "78"]
+    assert made(*two).notes == ()
+
+
 def test_names_that_differ_in_case_alone_are_told():
     ann = [one_file("Ann", "A", 1), one_file("ann", "a", 1), one_file("bob", "b", 1)]
     for lesson in (1, None):

@@ -167,12 +167,14 @@ def _run(given: argparse.Namespace) -> int:
     if given.lesson is not None and not asked.fixed:
         return _refused(f"There are no exercises of lesson {given.lesson:02d}.")
     asked.all  # noqa: B018  (a file of exercises that does not run is told now)
-    students = roster.read(given.roster.read_bytes()) if given.roster else None
-    todo = plan.make(folder.find(where), students, given.lesson)
+    listed = given.roster.read_bytes() if given.roster else None
+    students = None if listed is None else roster.read(listed)
+    notes = [] if listed is None else [*filter(None, [roster.unknown(listed)])]
+    todo = plan.make(folder.find(where), students, given.lesson, notes)
     if not todo.tasks and not todo.missing:
         return _refused(f"There is no notebook in {where}.")
     sandbox = choose(given.allow_unsandboxed)
-    print(f"Sandbox: {sandbox.name}.")
+    print(f"Sandbox: {sandbox.name}.", *notes, sep="\n")
     if sandbox.lacks():
         print(f"Mind that it does not hold back all: {sandbox.lacks()}.")
     out.mkdir(parents=True, exist_ok=True)

@@ -48,7 +48,10 @@ class Plan:
 
 
 def make(
-    handed: Sequence[Handed], students: Sequence[Student] | None, lesson: int | None
+    handed: Sequence[Handed],
+    students: Sequence[Student] | None,
+    lesson: int | None,
+    notes: Iterable[str] = (),
 ) -> Plan:
     """Say what is graded.
 
@@ -61,11 +64,13 @@ def make(
         handed: what `folder.find` found.
         students: the list of the class, if there is one.
         lesson: the one that is graded; None for all that was handed in.
+        notes: what a teacher should know already.
     """
-    notes: list[str] = []
+    notes = list(notes)
     absent: tuple[Student, ...] = ()
     if students is None:
         pairs = list(zip(_told_apart(handed), handed, strict=True))
+        notes += _may_be_one(pairs)
     else:
         matched = roster.match(students, handed)
         pairs, absent = list(matched.handed), matched.missing
@@ -117,6 +122,20 @@ def _alike(students: Iterable[str]) -> Iterator[str]:
             yield (
                 f"{' and '.join(sorted(names))} differ in large and small letters "
                 f"alone, and are graded as {len(names)} students. If it is one, a list "
+                "of the class (--roster) says so."
+            )
+
+
+def _may_be_one(pairs: Sequence[tuple[str, Handed]]) -> Iterator[str]:
+    """A name with the number of a system and without: of one who also sent a mail?"""
+    spelt: dict[str, dict[str, str]] = defaultdict(dict)
+    for student, one in pairs:
+        spelt[letters.key(one.student)][student] = one.system_id
+    for numbers in spelt.values():
+        if len(numbers) > 1 and not all(numbers.values()) and any(numbers.values()):
+            yield (
+                f"{' and '.join(sorted(numbers))} have one name, and are graded as "
+                f"{len(numbers)} students. If it is one, who also sent a mail, a list "
                 "of the class (--roster) says so."
             )
 

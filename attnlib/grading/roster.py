@@ -64,6 +64,38 @@ def read(data: bytes) -> tuple[Student, ...]:
         RosterError: it is empty, has no column of students, or two rows of one student
             say different things.
     """
+    rows = _rows(data)
+    columns = _columns(rows[0][1]) if rows else {}
+    if columns:
+        del rows[0]
+    else:
+        columns = {"student": 0, "name": 1, "id": 2}
+    if not rows:
+        raise RosterError("The list of students is empty.")
+    return _students(rows, columns)
+
+
+def unknown(data: bytes) -> str:
+    """A sentence on columns that are not known, where none holds the ids; or "".
+
+    Args:
+        data: a list that `read` takes.
+    """
+    head = _rows(data)[0][1]
+    columns = _columns(head)
+    others = [f"`{one}`" for one in head if one and not _meaning(one)]
+    if not columns or "id" in columns or not others:
+        return ""
+    known = "; ".join(_HEADS[meaning] for meaning in ("student", "name", "id"))
+    verb = "is" if len(others) == 1 else "are"
+    return (
+        f"The list of the class has no column of ids, and {', '.join(others)} {verb} "
+        f"not known here. Known are: {known}."
+    )
+
+
+def _rows(data: bytes) -> list[tuple[int, list[str]]]:
+    """The rows in which something stands, each with its number."""
     if len(data) > LARGEST:
         raise RosterError(f"The list has more than {LARGEST // 1_000_000} MB.")
     text = letters.decode(data)[0].replace("\0", "").lstrip("\ufeff \n\r")
@@ -76,28 +108,22 @@ def read(data: bytes) -> tuple[Student, ...]:
         rows = [(lines.line_num, [letters.clean(c) for c in row]) for row in lines]
     except csv.Error as error:
         raise RosterError(f"Row {lines.line_num} of the list: {error}.") from None
-    rows = [(line, row) for line, row in rows if any(row)]
-    if not rows:
-        raise RosterError("The list of students is empty.")
-    columns = _columns(rows[0][1])
-    if columns and not rows[1:]:
-        raise RosterError("The list of students is empty.")
-    if columns:
-        del rows[0]
-    else:
-        columns = {"student": 0, "name": 1, "id": 2}
-    return _students(rows, columns)
+    return [(line, row) for line, row in rows if any(row)]
 
 
 def _columns(row: Sequence[str]) -> dict[str, int]:
     """Which column holds what, if this is a row of heads."""
     found: dict[str, int] = {}
     for place, head in enumerate(row):
-        plain = re.sub(r"\s+", " ", head.casefold().replace("_", " ").strip(" #*"))
-        for meaning, names in _HEADS.items():
-            if plain in names.split(", "):
-                found.setdefault(meaning, place)
+        if meaning := _meaning(head):
+            found.setdefault(meaning, place)
     return found
+
+
+def _meaning(head: str) -> str:
+    """What a column of this head holds; "" if that is not known."""
+    plain = re.sub(r"\s+", " ", head.casefold().replace("_", " ").strip(" #*"))
+    return next((m for m, names in _HEADS.items() if plain in names.split(", ")), "")
 
 
 def _students(

@@ -31,7 +31,7 @@ def graded(student, *grades, where="", **more):
 
 
 def a_class(*all_, people=None, **more):
-    return Class(tuple(all_), people or {}, more.pop("asked", ASKED), **more)
+    return Class(tuple(all_), people or {}, more.pop("asked", ()), **more)
 
 
 SMALL = a_class(
@@ -43,6 +43,7 @@ SMALL = a_class(
         "Ada": Person("Ada", "Ada Lovelace", "1815", "77"),
         "zoe": Person("zoe", "Zoë", "1816"),
     },
+    asked=ASKED,
     title="Attention by Hand, lesson 01",
     notes=("Not on the list, but graded: zoe.",),
 )

@@ -285,7 +285,7 @@ class _Run:
     def _report(self) -> int:
         found = [one.status for one in self._graded]
         students = list(self._class().students())  # as class.html counts them
-        graded = sum(one.has_grades for one in students)
+        graded = sum(one.is_graded for one in students)
         notebooks = found.count("graded")
         failed = [one for one in self._graded if any(not g.counts for g in one.grades)]
         said = f"{len(students)} student{'s' if len(students) != 1 else ''}"

@@ -27,7 +27,7 @@ def _body(all_: Class) -> Iterator[str]:
     students = list(all_.students())
     yield f'<p class="soft">{safe(all_.title)}</p>'
     yield "<h1>The class</h1>"
-    yield f"<p>{_summary(students, all_.lessons())}</p>"
+    yield f"<p>{_summary(students)}</p>"
     if not all_.whole:
         yield f'<p class="some">{PART.format(done=len(students))}</p>'
     yield from _not_graded(all_.graded)
@@ -78,13 +78,14 @@ def _of_answers(students: Sequence[Whole]) -> Iterator[str]:
                 yield f"{student.student}, {one.exercise}: {said}"
 
 
-def _summary(students: Sequence[Whole], lessons: Sequence[int]) -> str:
-    graded = [one for one in students if one.has_grades]
+def _summary(students: Sequence[Whole]) -> str:
+    graded = [one for one in students if one.is_graded]
     said = f"{counted(len(students), 'student')}, {len(graded)} graded."
-    if graded:
-        shares = sorted(one.points * 100 // one.of for one in graded if one.of)
-        said += f" Half of them have {shares[len(shares) // 2]} % of the points or more"
-        said += ", of those for what they handed in." if len(lessons) > 1 else "."
+    shares = sorted(one.points * 100 // one.of for one in graded if one.of)
+    if shares:
+        said += (
+            f" Half of them have {shares[len(shares) // 2]} % of the points or more."
+        )
     return said
 
 
@@ -112,11 +113,11 @@ def _not_graded(graded: Sequence[Graded]) -> Iterator[str]:
 
 
 def _in_part(students: Sequence[Whole], lessons: Sequence[int]) -> Iterator[str]:
-    """Who has no grade of a lesson that others have one of: their sum is of less."""
+    """Who has no grade of a lesson that others have one of."""
     there = [
         (one.student, ", ".join(f"{n:02}" for n in lessons if not one.of_lesson(n)))
         for one in students
-        if one.has_grades
+        if one.is_graded
     ]
     there = [row for row in there if row[1]]
     if there:
@@ -181,7 +182,7 @@ def _students(students: Sequence[Whole], lessons: Sequence[int]) -> str:
             dict.fromkeys(state(file) for file in one.files if file.status != "graded")
         )
         passed = sum(grade.status == "passed" for grade in one.grades)
-        points = _points(one.grades)
+        points = f"{shown(one.points)} of {shown(one.of)}" if one.has_grades else "–"
         done = f"{passed} of {len(one.grades)}" if one.grades else ""
         page_of = Link(one.student, f"{FEEDBACK}/{files[one.student]}.html")
         parts = [_points(one.of_lesson(number)) for number in each]

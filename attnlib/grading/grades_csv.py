@@ -1,8 +1,8 @@
 """`grades.csv`: a row for each student and exercise.
 
-A file that could not be read, or was not handed in, has rows without points: that is no
-zero. The file begins with the mark by which Excel knows UTF-8; in Python, open it with
-`encoding="utf-8-sig"`.
+What was asked of the class, and could not be read or was not handed in, has rows
+without points: that is no zero. The file begins with the mark by which Excel knows
+UTF-8; in Python, open it with `encoding="utf-8-sig"`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterator, Sequence
 
-from attnlib.grading.class_of import Class, in_order
+from attnlib.grading.class_of import Class
 from attnlib.grading.grades import Grade, Graded, shown
 from attnlib.grading.written import harmless, table
 
@@ -26,15 +26,19 @@ def content(all_: Class) -> bytes:
 def rows(all_: Class) -> Iterator[Sequence[str]]:
     """The head, and the rows in the order of the students and exercises."""
     yield HEAD
-    for one in in_order(all_.graded):
+    for one in all_.students():
         student = harmless(one.student)
-        if one.status == "graded":
-            for grade in one.grades:
-                yield student, *_cells(grade)
-            continue
-        status = state(one)
-        for name, of in all_.asked or (("", 0),):
-            yield student, name, "", shown(of) if name else "", status, ""
+        for grade in one.grades:
+            yield student, *_cells(grade)
+        problems = [state(file) for file in one.files if file.status != "graded"]
+        there = {grade.exercise for grade in one.grades}
+        left = [(name, of) for name, of in all_.worth.items() if name not in there]
+        if problems:
+            for name, of in left or (("", 0),):
+                yield student, name, "", shown(of) if name else "", problems[-1], ""
+        elif all_.whole:  # else a second file of theirs may still come
+            for name, of in left:
+                yield student, name, "", shown(of), NOT_HANDED_IN, ""
 
 
 def state(one: Graded) -> str:

@@ -1,7 +1,9 @@
 """Files that a school's system reads: Canvas, Moodle, Gradescope.
 
-A student without grades (nothing handed in, or unreadable) is in none of them: an empty
-row might be read as a zero. Look at the preview that each system shows before it takes
+All have the same maximum: what was asked of the class. A student without grades is in
+none of them, for an empty row might be read as a zero. Nor is one of whom a file could
+not be read, or an answer not be graded, until that is mended: these are no zeros. Look
+at the preview that each system shows before it takes
 anything in.
 """
 
@@ -34,8 +36,8 @@ def canvas(all_: Class) -> bytes:
 
     Source: Canvas Instructor Guide, "How do I import grades in the Gradebook?".
     """
-    there = [one for one in all_.students() if one.has_grades]
-    most = max((one.of for one in there), default=0)
+    there = [one for one in all_.students() if one.settled]
+    most = sum(all_.worth.values())
     empty = [""] * (len(CANVAS) - 1)
     rows: list[Sequence[str]] = [
         [*CANVAS, harmless(all_.title)],
@@ -63,7 +65,7 @@ def moodle(all_: Class) -> bytes:
     """
     rows: list[Sequence[str]] = [MOODLE]
     for one in all_.students():
-        if not one.has_grades:
+        if not one.settled:
             continue
         who = all_.person(one.student)
         identifier = f"Participant {who.system_id}" if who.system_id.isdecimal() else ""
@@ -80,12 +82,10 @@ def _login(who: Person) -> str:
 
 def said(one: Whole) -> str:
     """A student's grades in one line: what fits into a system's own feedback."""
-    return "; ".join(_said(grade) for grade in one.grades)
+    return "; ".join(_said(grade) for grade in one.counted)
 
 
 def _said(grade: Grade) -> str:
-    if not grade.counts:
-        return f"{grade.exercise}: not graded"
     points = f"{grade.exercise}: {shown(grade.points)} of {shown(grade.of)}"
     names = ", ".join(map(named, grade.mistakes))
     return f"{points} ({names})" if names else points
@@ -110,9 +110,7 @@ def gradescope(one: Whole) -> bytes:
 
 
 def _tests(one: Whole) -> Iterator[dict[str, object]]:
-    for grade in one.grades:
-        if not grade.counts:
-            continue
+    for grade in one.counted:
         hint = f"\nA hint. {grade.further}" if grade.further else ""
         yield {
             "name": grade.exercise,

@@ -36,7 +36,7 @@ def everything(all_: Class, out: Path) -> None:
     for one in students:
         name = names[one.student]
         whole(out / FEEDBACK / f"{name}.html", pages.content(one, all_))
-        if one.has_grades:
+        if one.settled:
             whole(out / GRADESCOPE / f"{name}.json", lms.gradescope(one))
     whole(out / "class.html", class_page.content(all_))
     whole(out / "canvas.csv", lms.canvas(all_))

@@ -51,7 +51,7 @@ def _body(student: Whole, name: str, all_: Class) -> Iterator[str]:
         yield f"<p>{greeting(student)}</p>"
     for file in student.files:
         yield from _file(file)
-    for number in all_.lessons() if student.has_grades else ():
+    for number in all_.lessons() if student.is_graded else ():
         if not student.of_lesson(number):
             yield f'<p class="soft">{NO_LESSON.format(number)}</p>'
     still = next((grade.exercise for grade in student.grades if _open(grade)), "")

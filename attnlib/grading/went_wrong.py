@@ -50,7 +50,7 @@ def content(students: Sequence[Whole]) -> Iterator[str]:
         yield from _without_name(students)
         return
     order = sorted(made, key=lambda key: (-made[key], key))
-    total = sum(one.has_grades for one in students)
+    total = sum(one.is_graded for one in students)
     yield chart(
         [(named(key), made[key], str(made[key])) for key in order[:MOST]],
         total,

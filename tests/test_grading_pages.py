@@ -186,6 +186,15 @@ def test_each_lesson_has_its_heading_and_one_that_is_not_there_is_told():
     assert "Nothing of lesson 01 is here" in text_of(both, "ben")
 
 
+def test_a_lesson_that_is_in_no_sum_is_said_to_be():
+    more = graded("eve", grade("causal", 250, 500, "law"), where="b")
+    class_ = [graded(name, grade()) for name in "abc"]
+    for files in ([more], [graded("eve", grade()), more]):
+        text = text_of(a_class(*class_, *files), "eve")
+        assert text.count("The class was not asked for this lesson") == 1
+    assert "not asked" not in text_of(a_class(*class_, *files), "a")
+
+
 def test_a_text_without_end_is_cut():
     assert len(page.prose("a" * 10**6)) < 2 * page.LONGEST
 

@@ -22,6 +22,7 @@ NO_LESSON = (
     "Nothing of lesson {:02} is here: it was not handed in, or could not be read. If "
     "you did hand it in, tell your teacher."
 )
+NOT_ASKED = "The class was not asked for this lesson: it is in no sum of points."
 STATES = {
     "passed": ("good", "Passed"),
     "not started": ("soft", "Not started yet"),
@@ -51,6 +52,10 @@ def _body(student: Whole, name: str, all_: Class) -> Iterator[str]:
         yield f"<p>{greeting(student)}</p>"
     for file in student.files:
         yield from _file(file)
+        if file.grades and all_.worth.keys().isdisjoint(
+            g.exercise for g in file.grades
+        ):
+            yield f'<p class="soft">{NOT_ASKED}</p>'
     for number in all_.lessons() if student.is_graded else ():
         if not student.of_lesson(number):
             yield f'<p class="soft">{NO_LESSON.format(number)}</p>'

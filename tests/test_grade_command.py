@@ -116,6 +116,14 @@ def test_the_file_of_one_student_is_graded(room, capsys):
         assert said in capsys.readouterr().err
 
 
+def test_a_column_of_the_list_that_is_not_known_is_told(room, capsys):
+    (room / "list.csv").write_text("student,kennung\nada,1\nbob,2\n")
+    main(line(room, "--roster", str(room / "list.csv")))
+    said = "is not known here. Known are: student"
+    assert said in capsys.readouterr().out
+    assert said in (room / "out" / "class.html").read_text()
+
+
 def test_the_help_names_what_comes_out(capsys):
     with pytest.raises(SystemExit):
         main(["grade", "--help"])

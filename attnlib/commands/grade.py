@@ -283,13 +283,14 @@ class _Run:
             outputs.partial(self._class(), self._given.out)
 
     def _report(self) -> int:
+        from attnlib.grading.sentences import counted
+
         found = [one.status for one in self._graded]
         students = list(self._class().students())  # as class.html counts them
         graded = sum(one.is_graded for one in students)
         notebooks = found.count("graded")
         failed = [one for one in self._graded if any(not g.counts for g in one.grades)]
-        said = f"{len(students)} student{'s' if len(students) != 1 else ''}"
-        said += f", {graded} graded"
+        said = f"{counted(len(students), 'student')}, {graded} graded"
         if notebooks != graded:
             said += f" ({notebooks} notebooks)"
         if found.count("unreadable"):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from attnlib import exercises
 from attnlib.grading import lessons, written
+from attnlib.grading.sentences import counted
 
 BOX = "ATTNLIB_BOX"
 NO_BOX = (
@@ -81,7 +82,7 @@ def _find(lesson: str, here: Path) -> Path:
 def _receipt(path: Path, document: lessons.Document) -> str:
     """What was handed in: since when it is saved, and what is blank in it."""
     ago = max(0, round((time.time() - path.stat().st_mtime) / 60))
-    saved = "just now" if ago < 1 else f"{ago} minute{'s' * (ago > 1)} ago"
+    saved = "just now" if ago < 1 else f"{counted(ago, 'minute')} ago"
     said = f"Handed in: {path.name}, saved {saved}"
     try:
         asked = lessons.stubs(document)

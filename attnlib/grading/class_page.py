@@ -10,8 +10,8 @@ from attnlib.grading.class_of import Class, Whole, in_order, lesson_of
 from attnlib.grading.grades import Grade, Graded, shown
 from attnlib.grading.grades_csv import state
 from attnlib.grading.page import Link, chart, inline, page, rows, safe
+from attnlib.grading.sentences import counted
 from attnlib.grading.separates import Separates
-from attnlib.grading.went_wrong import counted
 
 PART = "This is not all: {done} of the class are graded so far."
 KINDS = ("passed", "in part", "not yet", "not started", "not found", "not graded")

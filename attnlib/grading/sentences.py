@@ -1,4 +1,4 @@
-"""What a student is told where there was nothing to judge, all in one place."""
+"""What is told where there was nothing to judge, all in one place; and a number."""
 
 from __future__ import annotations
 
@@ -79,3 +79,8 @@ def detail(reason: str, words: str) -> tuple[str, ...]:
 
 def ungraded(name: str, why: str) -> str:
     return UNGRADED.format(name=name, why=why)
+
+
+def counted(n: int, what: str) -> str:
+    """A number with its noun: 1 student, 2 students."""
+    return f"{n} {what}{'' if n == 1 else 's'}"

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attnlib.grading.class_of import Class
+from attnlib.grading.sentences import counted
 
 FEWEST = 10
 NORMAL = 1.959964  # 95 % of a normal distribution lies between minus this and this
@@ -35,7 +36,7 @@ class Separates:
     def sentence(self) -> str:
         """What that means, with the number of students."""
         n = self.students
-        of = f"{n} student{'s' if n != 1 else ''}"
+        of = counted(n, "student")
         if n < FEWEST:
             return f"Too few to say: {of}, and {FEWEST} is the least."
         if self.r is None:

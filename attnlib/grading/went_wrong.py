@@ -9,6 +9,7 @@ from attnlib.clinic import catalogue
 from attnlib.grading.class_of import Whole
 from attnlib.grading.page import chart, inline, rows
 from attnlib.grading.pages import named
+from attnlib.grading.sentences import counted
 
 MOST = 12  # bars in a chart; the table beside it holds all
 SHOW = "`attnlib mistakes M02` shows the one of that number, beside a right attention."
@@ -90,8 +91,3 @@ def _without_name(students: Sequence[Whole]) -> Iterator[str]:
             for s in order
         ]
         yield rows(("what happened", "answers", "in"), body, [1])
-
-
-def counted(n: int, what: str) -> str:
-    """A number with its noun: 1 student, 2 students."""
-    return f"{n} {what}{'' if n == 1 else 's'}"

@@ -17,9 +17,10 @@ from attnlib.nn.flash.looks import Looks
 from attnlib.nn.flash.plan import Plan
 from attnlib.shapes import size
 
-# 2^18 scores in float32 are a MB: what a core keeps near. Smaller tiles pay more for
-# every call of torch, larger ones wait for memory. Other devices want much at once.
-SCORES, ELSEWHERE = 2**18, 2**24
+# 2^17 scores in float32 are half a MB: two tiles, as backward has them, are what a core
+# keeps near. Smaller tiles pay more for every call of torch, larger ones wait for
+# memory. Other devices want much at once.
+SCORES, ELSEWHERE = 2**17, 2**24
 
 
 @dataclass(frozen=True)
@@ -221,7 +222,7 @@ def tiles(
     block_q, block_k = (
         tile_size(name, side if value is None else value, n)
         for name, side, value, n in (
-            ("block_q", max(1, (256 if causal else 512) // group), blocks[0], n_q),
+            ("block_q", max(1, (128 if causal else 384) // group), blocks[0], n_q),
             ("block_k", 256, blocks[1], n_k),
         )
     )

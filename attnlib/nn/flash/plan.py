@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -50,10 +50,6 @@ class Plan:
         """The queries, a block at a time."""
         for first in range(0, self.n_q, self.block_q):
             yield slice(first, min(first + self.block_q, self.n_q))
-
-    def backward(self) -> Plan:
-        """The same with half the heads at once: backward holds two tiles, not one."""
-        return replace(self, n_heads=max(1, self.n_heads // 2))
 
     def room(self, like: Tensor) -> Tensor:
         """Memory for one tile, to be used again for every other."""

@@ -8,9 +8,10 @@ from attnlib.clinic.black_box import influence
 from attnlib.clinic.black_box.exam import _odd
 from attnlib.clinic.black_box.module_slots import HEADS, SQUARE
 from attnlib.clinic.black_box.projected import SHAPING, heads_of, without
-from attnlib.clinic.black_box.scores import factor
-from attnlib.clinic.black_box.search import CLOCK, Patience
-from attnlib.clinic.black_box.slots import SCORES
+from attnlib.clinic.black_box.scores import Unforeseen, factor
+from attnlib.clinic.black_box.search import CLOCK, Patience, idle_among
+from attnlib.clinic.black_box.slots import SCORES, WAYS
+from attnlib.clinic.black_box.stages import Stages
 from attnlib.clinic.black_box.traits import NOTHING, PLAIN
 from attnlib.clinic.case import RIGHT
 
@@ -97,3 +98,63 @@ def test_every_weight_is_looked_for():
         for key in slot:
             assert without(w, frozenset([key])) is not w, key
     assert without(w, frozenset(["scale_missing"])) is w
+
+
+def simulated(bench, asked, kind, faults, stages=None):
+    """What a variant gives; None where it raises."""
+    with np.errstate(all="ignore"):
+        try:
+            return bench.simulate(asked, KINDS[kind], frozenset(faults), stages=stages)
+        except (ValueError, IndexError, TypeError, Unforeseen):
+            return None
+
+
+def equal(a, b):
+    if a is None or b is None:
+        return a is b
+    return np.array_equal(a, b, equal_nan=True)
+
+
+@pytest.mark.parametrize("kind", ["plain", "window", "cap", "rms", "rope, interleaved"])
+@pytest.mark.parametrize("place", BENCHES)
+def test_what_variants_have_in_common_changes_no_answer(place, kind):
+    bench = BENCHES[place](0)
+    every = keys(place, kind)
+    rng = np.random.default_rng(0)
+    pairs = [rng.choice(every, 2, replace=False).tolist() for _ in range(60)]
+    asked = bench.questions[:: max(1, len(bench.questions) // 4)]
+    stages = [Stages() for _ in asked]
+    ways = [sorted(way) for way in WAYS]
+    for faults in [[], *([key] for key in every), *ways, *pairs]:
+        for question, common in zip(asked, stages, strict=True):
+            fresh = simulated(bench, question, kind, faults)
+            assert equal(simulated(bench, question, kind, faults, common), fresh), (
+                faults,
+                question.name,
+            )
+
+
+@pytest.mark.parametrize("kind", ["plain", "window", "cap", "rope, interleaved"])
+@pytest.mark.parametrize("place", ["function", "square module"])
+def test_ways_that_are_left_out_would_not_show(place, kind):
+    bench = BENCHES[place](0)
+    left_out = 0
+    for key in keys(place, kind):
+        for way in WAYS:
+            faults = way | {key}
+            idle = idle_among(faults)
+            for asked in bench.questions[::3] if idle else ():
+                without = simulated(bench, asked, kind, faults - idle)
+                if without is None or not np.isfinite(without).all():
+                    continue
+                left_out += 1
+                with_it = simulated(bench, asked, kind, faults)
+                assert equal(without, with_it), (faults, asked.name)
+    assert left_out > 500
+
+
+def test_ways_that_may_show_are_not_left_out():
+    assert idle_among(frozenset({"guarded", "nan_zeroed"})) == RIGHT
+    assert idle_among(frozenset({"fill_lowest_finite", "exp_missing"})) == RIGHT
+    both = frozenset({"fill_lowest_finite", "masked_again", "scale_missing"})
+    assert idle_among(both) == {"fill_lowest_finite"}

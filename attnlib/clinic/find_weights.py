@@ -105,6 +105,7 @@ def _matrix(
     layer = name == "weight"
     if layer and kind == "parameter":
         kind = "layer"
+    path = getattr(part, "stands_for", path)
     full = path if layer else f"{path}.{name}".strip(".")
     steps = full.split(".")
     roles: tuple[str, ...] = UNSURE

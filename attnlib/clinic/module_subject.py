@@ -29,6 +29,12 @@ from attnlib.clinic.module_first import (
     result,
     within,
 )
+from attnlib.clinic.module_latent import (
+    IN_PART,
+    JOINED,
+    join_latents,
+    latent_in_part,
+)
 from attnlib.clinic.module_plan import (
     HEAD_WIDTHS,
     HEADS,
@@ -137,9 +143,22 @@ def _with_weights(
     seed: int,
     said: list[str],
 ) -> ModuleSubject | Refusal:
+    def joined() -> ModuleSubject | Refusal | None:
+        """The same with one matrix where tokens pass two, if they do."""
+        if JOINED in said:
+            return None
+        if join_latents(call, d_model):
+            told = [*said, JOINED]
+            return _with_weights(
+                call, name, d_model, n_heads, n_kv_heads, dtype, seed, told
+            )
+        in_part = latent_in_part(call, d_model)
+        return Refusal(f"{name} holds {IN_PART}.") if in_part else None
+
     chosen = choose(call.module, _order_of_use(call, d_model))
     if chosen.problem:
-        return Refusal(f"{name} holds {chosen.problem}. {EXAMPLE}")
+        refused = Refusal(f"{name} holds {chosen.problem}. {EXAMPLE}")
+        return joined() or refused
     block = _is_block(chosen, call.module)
     if block:
         return Refusal(f"{name} is more than an attention: {block}.")
@@ -160,6 +179,9 @@ def _with_weights(
     got = cut(chosen, bench, heads, kv_heads)
     if got.problem and not n_kv_heads and kv_heads:  # that number meant something else
         got = cut(chosen, bench, heads, None)
+    other = joined() if got.problem else None
+    if other is not None:
+        return other
     inside = attentions_in(call.module)
     if got.problem and len(inside) > 1:
         return Refusal(f"{name} holds several attentions. {within(inside)}")

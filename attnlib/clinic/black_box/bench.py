@@ -12,6 +12,7 @@ from attnlib.clinic.black_box.core import attend, scores_of
 from attnlib.clinic.black_box.edges import function_edge
 from attnlib.clinic.black_box.questions import Maker, Question, function_questions
 from attnlib.clinic.black_box.slots import Slots, function_slots
+from attnlib.clinic.black_box.stages import Stages
 from attnlib.clinic.black_box.traits import NOTHING, PLAIN, Found, Traits
 from attnlib.clinic.case import RIGHT, Faults, Result, View
 from attnlib.clinic.subject import Answer, FunctionSubject, ModuleSubject, Takes
@@ -54,8 +55,9 @@ class Bench(Protocol):
         traits: Traits = PLAIN,
         faults: Faults = RIGHT,
         found: Found = NOTHING,
+        stages: Stages | None = None,
     ) -> Array:
-        """What a variant would answer."""
+        """What a variant would answer; `stages` are those of this kind and question."""
 
     def scores(
         self, question: Any, traits: Traits, faults: Faults, found: Found
@@ -161,11 +163,20 @@ class FunctionBench:
         traits: Traits = PLAIN,
         faults: Faults = RIGHT,
         found: Found = NOTHING,
+        stages: Stages | None = None,
     ) -> Array:
         """The output of a variant, (..., n_q, d_v)."""
         q = question
         _, out = attend(
-            q.q, q.k, q.v, q.mask, q.causal, traits=traits, faults=faults, found=found
+            q.q,
+            q.k,
+            q.v,
+            q.mask,
+            q.causal,
+            traits=traits,
+            faults=faults,
+            found=found,
+            stages=stages,
         )
         return out
 

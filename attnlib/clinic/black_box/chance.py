@@ -19,6 +19,7 @@ from attnlib.clinic.black_box.bench import Bench, Signs
 from attnlib.clinic.black_box.exam import Diagnosis
 from attnlib.clinic.black_box.findings import finding
 from attnlib.clinic.black_box.slots import Slots
+from attnlib.clinic.black_box.stages import Stages
 from attnlib.clinic.black_box.traits import NOTHING, PLAIN, Found, Traits
 from attnlib.clinic.case import RIGHT, Faults, Result, View
 from attnlib.clinic.report import Finding
@@ -121,9 +122,10 @@ class WithoutDropout:
         traits: Traits = PLAIN,
         faults: Faults = RIGHT,
         found: Found = NOTHING,
+        stages: Stages | None = None,
     ) -> Array:
         """What a variant gives."""
-        return self.bench.simulate(question, traits, faults, found)
+        return self.bench.simulate(question, traits, faults, found, stages)
 
     def scores(
         self, question: Any, traits: Traits, faults: Faults, found: Found

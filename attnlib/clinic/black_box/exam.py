@@ -20,6 +20,7 @@ from attnlib.clinic.black_box.kinds import Kinds
 from attnlib.clinic.black_box.remembered import Known
 from attnlib.clinic.black_box.search import Patience, Seen, Variants
 from attnlib.clinic.black_box.slots import NAN_ZEROED, WAYS
+from attnlib.clinic.black_box.stages import Stages
 from attnlib.clinic.black_box.traits import NOTHING, Found, Traits
 from attnlib.clinic.case import Faults
 from attnlib.clinic.match import HALF_PRECISION
@@ -184,8 +185,11 @@ class Exam:
             if "fill" in found and "mask" in slots:
                 slots["mask"] = (*slots["mask"], *FILLED)
 
+            stages = [Stages() for _ in questions]
+
             def simulate(number: int, faults: Faults) -> Array:
-                return self.bench.simulate(questions[number], traits, faults, found)
+                asked, common = questions[number], stages[number]
+                return self.bench.simulate(asked, traits, faults, found, common)
 
             plain = self._plain(traits, questions)
             known = None if traits.other else Known(questions, traits, found)

@@ -21,6 +21,7 @@ from attnlib.clinic.black_box.projected import (
     without,
 )
 from attnlib.clinic.black_box.slots import Slots
+from attnlib.clinic.black_box.stages import Stages
 from attnlib.clinic.black_box.traits import NOTHING, PLAIN, Found, Traits
 from attnlib.clinic.cached import in_two_parts
 from attnlib.clinic.case import RIGHT, Faults, Result, View
@@ -95,9 +96,11 @@ class ModuleBench:
         traits: Traits = PLAIN,
         faults: Faults = RIGHT,
         found: Found = NOTHING,
+        stages: Stages | None = None,
     ) -> Array:
         """The output of a variant."""
-        return project(question, traits, faults, found, self._heads.get(question))
+        heads = self._heads.get(question)
+        return project(question, traits, faults, found, heads, stages)
 
     def scores(
         self, question: Asked, traits: Traits, faults: Faults, found: Found

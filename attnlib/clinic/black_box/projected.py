@@ -9,6 +9,7 @@ import numpy as np
 from attnlib.clinic.black_box.core import attend
 from attnlib.clinic.black_box.looks import PADDING, Truth
 from attnlib.clinic.black_box.scores import Unforeseen
+from attnlib.clinic.black_box.stages import Stages
 from attnlib.clinic.black_box.traits import NOTHING, PLAIN, Found, Traits
 from attnlib.clinic.case import RIGHT, Faults
 from attnlib.clinic.families.splits import merge_heads, split_heads
@@ -62,10 +63,12 @@ def project(
     faults: Faults = RIGHT,
     found: Found = NOTHING,
     known: dict[Faults, Heads] | None = None,
+    stages: Stages | None = None,
 ) -> Array:
     """The output of a variant, (batch, n_q, d_model).
 
-    `known` holds the heads of this question, by the faults that they depend on.
+    `known` holds the heads of this question, by the faults that they depend on, and
+    `stages` what comes of them in attention of this kind.
     """
     if "batch_as_sequence" in faults and (asked.look is not None or asked.causal):
         raise Unforeseen
@@ -99,6 +102,7 @@ def project(
         traits=traits,
         faults=faults,
         found=found,
+        stages=stages,
     )
     mixed_faults = (
         faults | {"merge_interleaved"} if "heads_interleaved" in faults else faults

@@ -27,6 +27,10 @@ Seen = Array | None  # None: the call raised
 SLOW = frozenset({"online"})  # slots whose pairs take long, and are tried last
 NORMED = (1e-3, 2e-4)  # a norm adds a small number, not always the same, to a square
 CLOCK = 64  # comparisons between two looks at the clock, which may take long
+LOWERED_SHOWS = frozenset(  # what tells a very low score from one of -inf
+    {"exp_missing", "hidden_twice", "scores_clipped", "nan_zeroed"}
+    | {"guarded", "empty_zeroed"}
+)
 ANYTHING: Array = np.full((), np.nan)  # a variant of which this answer is unforeseen
 Simulate = Callable[[int, Faults], Array]  # (number of the question, faults) -> out
 
@@ -78,9 +82,18 @@ class Variants:
         if faults not in ran:
             known = ran if self.known is None else self.known(question, faults)
             if faults not in known:
-                known[faults] = self._run(question, faults)
+                known[faults] = self._new(question, faults)
             ran[faults] = known[faults]
         return ran[faults]
+
+    def _new(self, question: int, faults: Faults) -> Seen:
+        """The same, of a variant that did not run yet."""
+        idle = idle_among(faults)
+        if idle:
+            without = self.out(question, faults - idle)
+            if without is not None and np.isfinite(without).all():
+                return without
+        return self._run(question, faults)
 
     def _run(self, question: int, faults: Faults) -> Seen:
         with np.errstate(all="ignore"):
@@ -217,6 +230,19 @@ class Variants:
         return len(foreseen) >= min(2, len(given)) > 0
 
 
+def idle_among(faults: Faults) -> Faults:
+    """The ways of writing in a set that show only where without them a NaN comes out.
+
+    They say what becomes of a row that sees nothing, or put a very low number in place
+    of -inf, whose exponential is 0 as well unless a row has no other.
+    """
+    idle = frozenset() if "nan_zeroed" in faults else faults & {"guarded"}
+    lowered = faults & {"fill_lowest_finite", "hidden_lowered"}
+    if lowered and faults.isdisjoint(LOWERED_SHOWS):
+        idle |= lowered
+    return idle
+
+
 @lru_cache(maxsize=32)
 def sets_of(
     slots: tuple[tuple[str, tuple[str, ...]], ...], count: int, beside: str
@@ -262,12 +288,9 @@ def same(a: Seen, b: Seen, tolerance: tuple[float, float]) -> bool:
     if a.shape != b.shape:
         return False
     rtol, atol = tolerance
-    if a.size:  # most variants differ in the first number already
-        x, y = a.item(0), b.item(0)
-        if abs(x - y) > 1e3 * (atol + rtol * abs(y)) + 1e-2 * abs(y):
-            largest = float(np.abs(b[np.isfinite(b)]).max(initial=1.0))
-            if abs(x - y) > atol * largest + rtol * abs(y):
-                return False
-    finite = np.isfinite(b)
-    size = float(np.abs(b[finite]).max(initial=1.0))
+    sizes = np.abs(b)
+    largest = float(sizes.max(initial=1.0))
+    if largest < np.inf:  # nearly always, and ten times faster than `allclose`
+        return bool((np.abs(a - b) <= atol * largest + rtol * sizes).all())
+    size = float(sizes[np.isfinite(b)].max(initial=1.0))
     return bool(np.allclose(a, b, rtol=rtol, atol=atol * size, equal_nan=True))

@@ -111,6 +111,8 @@ def largest(bench: Bench) -> Array | None:
     start = time.process_time()
     usual = weights(bench, USUAL)
     each = (time.process_time() - start) / USUAL**2
+    if usual is not None and bias_of(usual) is None:
+        return None  # nor would more tokens, which take long, show a bias
     for n in SIZES:
         too_long = n > USUAL and (usual is None or each * n**2 > PATIENCE)
         seen = usual if n == USUAL else None if too_long else weights(bench, n)

@@ -7,6 +7,7 @@ import pytest
 from examined import RIGHT, WRONG, attend, causal, plain
 
 from attnlib.clinic import examine
+from attnlib.clinic.black_box.intent import OR_SLIP
 
 
 def test_what_was_told_is_no_feature_that_was_found():
@@ -68,3 +69,33 @@ def test_a_base_without_rope_is_said():
     said = "No RoPE was found, so that rope_base says nothing."
     assert said in examine(plain, rope_base=500.0).untested
     assert said not in examine(plain).untested
+
+
+def turned_by_half_the_exponent(q, k, v):
+    """RoPE with 10000 to the power -i / d, where -2 i / d is meant."""
+    half = q.shape[-1] // 2
+    speed = 10000.0 ** (-np.arange(half) / (2 * half))
+
+    def turned(x, first):
+        angle = np.arange(first, first + x.shape[-2])[:, None] * speed
+        a, b = x[..., :half], x[..., half:]
+        cos, sin = np.cos(angle), np.sin(angle)
+        return np.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
+
+    q, k = turned(q, k.shape[-2] - q.shape[-2]), turned(k, 0)
+    scores = q @ np.swapaxes(k, -1, -2) / q.shape[-1] ** 0.5
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True) @ v
+
+
+@pytest.mark.parametrize("told", [{}, {"rope": "half"}])
+def test_a_base_of_100_is_said_to_be_either(told):
+    said = examine(turned_by_half_the_exponent, **told)
+    assert said.healthy
+    assert said.features[-1] == OR_SLIP
+
+
+def test_a_base_of_100_that_was_said_is_no_question():
+    said = examine(turned_by_half_the_exponent, rope="half", rope_base=100.0)
+    assert said.healthy
+    assert said.features == ()

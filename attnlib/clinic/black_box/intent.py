@@ -19,6 +19,13 @@ ATTRIBUTES: dict[str, tuple[tuple[str, ...], tuple[type, ...]]] = {
     "rope_base": (("rope_theta", "rope_base", "rotary_base", "theta"), (int, float)),
 }
 
+# A right RoPE with a base of 100 gives the same numbers as this slip: nothing tells the
+# two apart but what was meant.
+OF_SLIP = 100.0
+OR_SLIP = (
+    "its base of 100 is also what 10000 comes to with the exponent i/d in place of 2i/d"
+)
+
 # What each keyword says of a kind of attention.
 TOLD = {
     "causal": ("causal",),
@@ -88,6 +95,8 @@ class Intent:
             for field in fields
         }
         found = replace(kind, **said).words()
+        if kind.rope and kind.rope_base == OF_SLIP and self.rope_base is None:
+            found += (OR_SLIP,)
         one_side = replace(kind, both_sides=False)  # nobody said on both
         return tuple(w for w in one_side.words() if w not in found), found
 

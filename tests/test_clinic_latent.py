@@ -17,7 +17,7 @@ from zoo.latent_modules import SPECIMENS, Latent, Named
 
 
 @pytest.mark.parametrize("specimen", SPECIMENS, ids=lambda s: s.name)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(4))
 def test_what_it_is_is_said(specimen, seed):
     made = specimen.make(np.random.default_rng(seed), "float64")
     said = examine(made, seed=seed, **specimen.intent)

@@ -6,8 +6,6 @@ module starts with, all weights of a row are nearly equal, whatever is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +33,7 @@ from attnlib.clinic.module_latent import (
     join_latents,
     latent_in_part,
 )
+from attnlib.clinic.module_mixes import heads_mix, mixes
 from attnlib.clinic.module_plan import (
     HEAD_WIDTHS,
     HEADS,
@@ -159,6 +158,14 @@ def _with_weights(
     if chosen.problem:
         refused = Refusal(f"{name} holds {chosen.problem}. {EXAMPLE}")
         return joined() or refused
+    narrow = any(
+        len(matrix.shape) == 2 and matrix.shape[0] != d_model
+        for role in "qkv"
+        for matrix in chosen.parts.get(role, [])
+    )
+    other = joined() if narrow else None  # unless heads share one, a latent is before
+    if other is not None:
+        return other
     block = _is_block(chosen, call.module)
     if block:
         return Refusal(f"{name} is more than an attention: {block}.")
@@ -216,8 +223,8 @@ def _with_weights(
 
     make_plain(call.module, got.weights, got.biases)
     write(draw(read(), seed))
-    apart = not _mixes(call, d_model)
-    if apart and not (got.n_heads > 1 and _heads_mix(call, read(), write, d_model)):
+    apart = not mixes(call, d_model)
+    if apart and not (got.n_heads > 1 and heads_mix(call, read(), write, d_model)):
         return Refusal(
             f"{name} is no attention: what it gives for a token depends on no other "
             f"token. {EXAMPLE}"
@@ -228,43 +235,6 @@ def _with_weights(
         call.dtype = str(dtype)
         write(draw(read(), seed))
     return ModuleSubject(name, takes, call.ask, read, write, tuple(got.notes))
-
-
-def _mixes(call: ModuleCall, d_model: int) -> bool:
-    """Whether a token has an influence on what comes out for any other."""
-    text = plain_text(d_model)
-    before = result(call, text)
-    for token in (0, -1):  # one that all may see in a causal text, and its mirror
-        other = text.copy()
-        other[0, token] += 1.0
-        after = result(call, other)
-        if before is None or after is None or before.shape != after.shape:
-            return True
-        with np.errstate(all="ignore"):
-            moved = ~(np.abs(after - before) <= 1e-12 * (1 + np.abs(before)))
-        moved &= ~(np.isnan(before) & np.isnan(after))
-        moved[0, token] = False
-        if moved.any():
-            return True
-    return False
-
-
-def _heads_mix(
-    call: ModuleCall, weights: Weights, write: Callable[[Weights], None], d_model: int
-) -> bool:
-    """Whether the heads of a token look at each other, as in a wrong layout of axes.
-
-    Queries then decide by how much: without them, what a token says still comes out.
-    """
-    text = plain_text(d_model)
-    before = result(call, text)
-    write(replace(weights, W_q=np.zeros_like(weights.W_q), b_q=None))
-    even = result(call, text)
-    write(weights)
-    if before is None or even is None or before.shape != even.shape:
-        return False
-    of_queries = np.abs(before - even).max(initial=0.0) > 1e-6
-    return bool(of_queries and np.ptp(even, axis=1).max(initial=0.0) > 1e-6)
 
 
 def _weights(got: Parts, d_model: int) -> Weights:

@@ -457,7 +457,7 @@ def test_the_tests_run_on_one_thread_in_two_workers(
     monkeypatch.setattr(commands.models, "fetch", set)
     assert commands.test(["-k", "masks"]) == 0
     ((command, changes),) = calls
-    assert " ".join(command) == "-m pytest -n 2 --dist loadfile -k masks"
+    assert " ".join(command) == "-m pytest -n 3 --dist loadfile -k masks"
     assert changes["OMP_NUM_THREADS"] == "1"
     assert "NO BROWSER FOUND" in capsys.readouterr().out
 

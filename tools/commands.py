@@ -112,10 +112,11 @@ def test(arguments: list[str]) -> int:
             "NO BROWSER FOUND, so the browser tests will be skipped; this brings one: "
             f"{python()} -m playwright install chromium"
         )
-    # Two workers on two cores: more threads inside each would only get in the way.
+    # More workers than two cores, as some wait for a browser or a kernel; more threads
+    # inside each would only get in the way.
     threads = {f"{name}_NUM_THREADS": "1" for name in THREADS}
     # Nothing is printed after this: the last lines are pytest's.
-    return call("-m", "pytest", "-n", "2", "--dist", "loadfile", *arguments, **threads)
+    return call("-m", "pytest", "-n", "3", "--dist", "loadfile", *arguments, **threads)
 
 
 def notebooks(arguments: list[str]) -> int:

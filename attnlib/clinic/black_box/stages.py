@@ -25,7 +25,7 @@ from attnlib.clinic.black_box.slots import (
 )
 from attnlib.clinic.case import Faults
 
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 
 
 def _all(*slots: Slots) -> Faults:
@@ -72,8 +72,8 @@ class Stages:
 
     @staticmethod
     def kept(
-        known: dict[Faults, Found], faults: Faults, compute: Callable[[], Found]
-    ) -> Found:
+        known: dict[Faults, Value], faults: Faults, compute: Callable[[], Value]
+    ) -> Value:
         """What is known of these faults, or else is computed."""
         if faults in known:
             return known[faults]

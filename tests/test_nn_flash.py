@@ -11,6 +11,8 @@ from torch_tools import close, normal, one_thread  # noqa: F401
 from attnlib import attention as plain
 from attnlib import masks
 from attnlib.nn import flash_attention, scaled_dot_product
+from attnlib.nn.flash.attention import plan_for
+from attnlib.nn.flash.inputs import inside
 
 steady = settings(derandomize=True, deadline=None, max_examples=60)
 sizes = st.integers(0, 7)
@@ -282,3 +284,14 @@ def test_everything_is_made_where_q_is(options):
     grads = torch.autograd.grad(out.sum(), (q, k, v, bias))
     assert {x.device.type for x in (out, *grads)} == {"meta"}
     assert out.shape == shape
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_backward_takes_longer_blocks_unless_they_are_given(causal):
+    q = torch.zeros(1, 8, 600, 4)
+    given = inside(q, q, q, None, None)
+    plan = plan_for(given, causal, 1.0, (None, None), None, True)
+    assert plan.block_q < plan.backward().block_q
+    assert plan.backward().room(q).numel() <= 2**17
+    plan = plan_for(given, causal, 1.0, (60, 30), None, True)
+    assert plan.block_q == plan.backward().block_q == 60

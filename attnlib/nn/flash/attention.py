@@ -21,6 +21,11 @@ from attnlib.shapes import size
 # keeps near. Smaller tiles pay more for every call of torch, larger ones wait for
 # memory. Other devices want much at once.
 SCORES, ELSEWHERE = 2**17, 2**24
+# Queries in a tile, forward and backward. A block of queries costs some calls of torch
+# by itself, so it is long; forward keeps numbers for each, so it is shorter there. Along
+# the diagonal of a causal mask half of a tile is wasted: there blocks are shorter, and
+# more heads share one.
+QUERIES, CAUSAL_QUERIES = (384, 512), (128, 256)
 
 
 @dataclass(frozen=True)
@@ -158,8 +163,10 @@ def plan_for(
     batch, n_kv_heads, group, n_q, _ = given.q.shape
     n_k, device = given.k.shape[-2], given.q.device
     dtype = torch.promote_types(given.q.dtype, torch.float32)
-    block_q, block_k, n_heads = tiles(
-        n_kv_heads, group, n_q, n_k, causal, blocks, device
+    block_k = tile_size("block_k", 256 if blocks[1] is None else blocks[1], n_k)
+    (block_q, n_heads), backward = (
+        tiles(n_kv_heads, group, n_q, block_k, side, blocks[0], device)
+        for side in (CAUSAL_QUERIES if causal else QUERIES)
     )
     heads = batch, n_kv_heads, group
     return Plan(
@@ -172,6 +179,7 @@ def plan_for(
         block_q=block_q,
         block_k=block_k,
         n_heads=n_heads,
+        back=backward,
         looks=Looks(given.mask, causal, (n_q, n_k), block_k, (dtype, device)),
         drop=None if drop is None else Drop(*drop, heads, (n_q, n_k), device),
         dtype=dtype,
@@ -208,24 +216,14 @@ def tiles(
     n_kv_heads: int,
     group: int,
     n_q: int,
-    n_k: int,
-    causal: bool,
-    blocks: tuple[int | None, int | None],
+    block_k: int,
+    side: int,
+    given: int | None,
     device: torch.device,
-) -> tuple[int, int, int]:
-    """Queries, keys and KV heads in a tile.
-
-    A block of queries costs some calls of torch by itself, so it is long. Along the
-    diagonal of a causal mask, though, half of a tile is wasted: there blocks are
-    shorter, and more heads share one.
-    """
-    block_q, block_k = (
-        tile_size(name, side if value is None else value, n)
-        for name, side, value, n in (
-            ("block_q", max(1, (128 if causal else 384) // group), blocks[0], n_q),
-            ("block_k", 256, blocks[1], n_k),
-        )
-    )
+) -> tuple[int, int]:
+    """Queries in a tile, `side` of them unless they were given, and KV heads."""
+    long = max(1, side // group) if given is None else given
+    block_q = tile_size("block_q", long, n_q)
     room = SCORES * torch.get_num_threads() if device.type == "cpu" else ELSEWHERE
     n_heads = room // (group * block_q * block_k)
-    return block_q, block_k, max(1, min(n_heads, n_kv_heads))
+    return block_q, max(1, min(n_heads, n_kv_heads))

@@ -34,6 +34,7 @@ def flash_backward(
     q, k, v, bias = inputs
     out, log_sum_exp = results
     d_out, d_log = d_results
+    plan = plan.backward()
     if d_out is None:
         d_out = torch.zeros_like(out)
     blind = log_sum_exp == -torch.inf  # queries that see nothing: their weights are 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -33,6 +33,7 @@ class Plan:
     block_q: int
     block_k: int
     n_heads: int  # KV heads that are computed together
+    back: tuple[int, int]  # block_q and n_heads of backward
     looks: Looks
     drop: Drop | None
     dtype: torch.dtype  # what is computed in: float32, or float64
@@ -50,6 +51,11 @@ class Plan:
         """The queries, a block at a time."""
         for first in range(0, self.n_q, self.block_q):
             yield slice(first, min(first + self.block_q, self.n_q))
+
+    def backward(self) -> Plan:
+        """The same with the tiles of backward."""
+        block_q, n_heads = self.back
+        return replace(self, block_q=block_q, n_heads=n_heads)
 
     def room(self, like: Tensor) -> Tensor:
         """Memory for one tile, to be used again for every other."""

@@ -22,8 +22,8 @@ from attnlib.shapes import size
 # memory. Other devices want much at once.
 SCORES, ELSEWHERE = 2**17, 2**24
 # Queries in a tile, forward and backward. A block of queries costs some calls of torch
-# by itself, so it is long; forward keeps numbers for each, so it is shorter there. Along
-# the diagonal of a causal mask half of a tile is wasted: there blocks are shorter, and
+# by itself, so it is long; forward keeps numbers for each, so there it is less. Along
+# the diagonal of a causal mask half of a tile is wasted: blocks are shorter again, and
 # more heads share one.
 QUERIES, CAUSAL_QUERIES = (384, 512), (128, 256)
 
